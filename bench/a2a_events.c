@@ -56,7 +56,7 @@ static void *tell(void *argument)
         }
         due += told.gap_ns;
         (void)snprintf(text, sizeof(text), "stamp=%llu;", (unsigned long long)now_ns());
-        (void)bay_task_status(told.tasks[i % told.count], BAY_WORKING, text);
+        (void)bay_task_status(told.tasks[i % told.count], BAY_TASK_STATE_WORKING, text);
     }
     for (size_t i = 0; i < told.count; i++) {
         (void)bay_task_complete(told.tasks[i], NULL);
@@ -79,7 +79,7 @@ static void events(bay_task *task, const bay_message *message, void *user)
     unsigned long each = strtoul(at, &at, 10);
     pthread_mutex_lock(&told.lock);
     if (told.count < MOST_STREAMS && streams <= MOST_STREAMS && rate > 0) {
-        told.tasks[told.count++] = bay_task_keep(task);
+        told.tasks[told.count++] = bay_task_defer(task);
         told.gap_ns = 1000000000u / rate;
         told.events = each;
         pthread_t thread;

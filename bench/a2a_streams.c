@@ -42,7 +42,7 @@ static void *tell(void *argument)
         char text[40];
         (void)snprintf(text, sizeof(text), "event=%lu;", i);
         for (size_t j = 0; j < told.count; j++) {
-            (void)bay_task_status(told.tasks[j], BAY_WORKING, text);
+            (void)bay_task_status(told.tasks[j], BAY_TASK_STATE_WORKING, text);
         }
         struct timespec pause = {0, 1000000};
         nanosleep(&pause, NULL);
@@ -70,8 +70,8 @@ static void events(bay_task *task, const bay_message *message, void *user)
         }
         (void)bay_task_reply(task, "gone");
     } else if (told.count < MOST_STREAMS) {
-        told.tasks[told.count++] = bay_task_keep(task);
-        (void)bay_task_status(task, BAY_WORKING, NULL);
+        told.tasks[told.count++] = bay_task_defer(task);
+        (void)bay_task_status(task, BAY_TASK_STATE_WORKING, NULL);
     }
     pthread_mutex_unlock(&told.lock);
 }

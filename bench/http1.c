@@ -32,9 +32,9 @@ static double measure(size_t rounds, size_t step)
         http1_parser parser;
         http1_head head;
         size_t consumed = 0;
-        bay_err err = BAY_AGAIN;
+        bay_err err = BAY_ERR_AGAIN;
         http1_parser_init(&parser, HTTP1_REQUEST, &http1_default_limits, fields, false);
-        for (size_t len = step; err == BAY_AGAIN; len += step) {
+        for (size_t len = step; err == BAY_ERR_AGAIN; len += step) {
             err = http1_head_parse(&parser, str_head(request, len), &head, &consumed);
         }
         CHECK(err == BAY_OK && consumed == request.len && head.field_count == 8);

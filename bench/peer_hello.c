@@ -13,9 +13,9 @@ static void hello(bay_call *call, void *user)
 int main(int argc, char **argv)
 {
     bay_server *server = bay_server_new("hello", "1.0.0");
-    bay_server_tool(server, "hello", "Greets somebody.",
-                    "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"}},"
-                    "\"required\":[\"name\"]}",
-                    hello, NULL);
+    bay_server_tool_schema(server, "hello", "Greets somebody.",
+                           "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"}},"
+                           "\"required\":[\"name\"]}",
+                           hello, NULL);
     return bay_server_main(server, argc, argv);
 }

@@ -12,9 +12,10 @@ static void hello(bay_call *call, void *user)
 int main(int argc, char **argv)
 {
     bay_server *server = bay_server_new("hello", "1.0.0");
-    bay_server_tool(server, "get_weather", "A canned answer.",
-                    "{\"type\":\"object\",\"properties\":{\"location\":{\"type\":\"string\"}},"
-                    "\"required\":[\"location\"]}",
-                    hello, NULL);
+    bay_server_tool_schema(
+        server, "get_weather", "A canned answer.",
+        "{\"type\":\"object\",\"properties\":{\"location\":{\"type\":\"string\"}},"
+        "\"required\":[\"location\"]}",
+        hello, NULL);
     return bay_server_main(server, argc, argv);
 }

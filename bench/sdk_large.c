@@ -35,10 +35,11 @@ static void large(bay_call *call, void *user)
 int main(int argc, char **argv)
 {
     bay_server *server = bay_server_new("large", "1.0.0");
-    bay_server_tool(server, "hello", "A short answer.", "{\"type\":\"object\"}", hello, NULL);
-    bay_server_tool(server, "large", "A large answer.",
-                    "{\"type\":\"object\",\"properties\":{\"bytes\":{\"type\":\"integer\"}},"
-                    "\"required\":[\"bytes\"]}",
-                    large, NULL);
+    bay_server_tool_schema(server, "hello", "A short answer.", "{\"type\":\"object\"}", hello,
+                           NULL);
+    bay_server_tool_schema(server, "large", "A large answer.",
+                           "{\"type\":\"object\",\"properties\":{\"bytes\":{\"type\":\"integer\"}},"
+                           "\"required\":[\"bytes\"]}",
+                           large, NULL);
     return bay_server_main(server, argc, argv);
 }

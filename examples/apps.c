@@ -28,7 +28,7 @@ int main(int argc, char **argv)
     bay_server *server = bay_server_new("apps", "1.0.0");
     bay_server_ui(server, "ui://dice", "Dice", page, "{\"prefersBorder\":true}");
     bay_tool *tool =
-        bay_server_tool(server, "roll", "Rolls a die.", "{\"type\":\"object\"}", roll, NULL);
+        bay_server_tool_schema(server, "roll", "Rolls a die.", "{\"type\":\"object\"}", roll, NULL);
     bay_tool_ui(tool, "ui://dice");
     return bay_server_main(server, argc, argv);
 }

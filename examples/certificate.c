@@ -103,7 +103,7 @@ static void check_ssl_certificate(bay_call *call, void *user)
     bay_str name = bay_call_str(call, "host");
     bay_err err = bay_call_int(call, "port", &number);
     if (name.len == 0 || name.len >= sizeof(host) || memchr(name.at, '\0', name.len) != NULL ||
-        (err != BAY_OK && err != BAY_NOTFOUND) || number < 1 || number > 65535) {
+        (err != BAY_OK && err != BAY_ERR_NOT_FOUND) || number < 1 || number > 65535) {
         bay_call_fail(call, "The host must be a name or address, the port from 1 to 65535.");
         return;
     }
@@ -136,7 +136,7 @@ int main(int argc, char **argv)
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
     SSL_CTX_set_default_verify_paths(context);
     bay_server *server = bay_server_new("certificate", "1.0.0");
-    bay_tool *tool = bay_server_tool(
+    bay_tool *tool = bay_server_tool_schema(
         server, "check_ssl_certificate", "Validity, issuer and names of a host's TLS certificate.",
         "{\"type\":\"object\",\"properties\":{\"host\":{\"type\":\"string\"},\"port\":"
         "{\"type\":\"integer\",\"default\":443}},\"required\":[\"host\"]}",

@@ -18,12 +18,13 @@ static void set_lock(bay_call *call, void *safe)
 int main(int argc, char **argv)
 {
     bay_server *server = bay_server_new("changes", "1.0.0");
-    bay_tool *safe = bay_server_tool(server, "open_safe", "What is in the safe.",
-                                     "{\"type\":\"object\"}", open_safe, NULL);
+    bay_tool *safe = bay_server_tool_schema(server, "open_safe", "What is in the safe.",
+                                            "{\"type\":\"object\"}", open_safe, NULL);
     bay_tool_enable(safe, false);
-    bay_server_tool(server, "set_lock", "Locks the safe, or unlocks it.",
-                    "{\"type\":\"object\",\"properties\":{\"locked\":{\"type\":\"boolean\"}},"
-                    "\"required\":[\"locked\"]}",
-                    set_lock, safe);
+    bay_server_tool_schema(
+        server, "set_lock", "Locks the safe, or unlocks it.",
+        "{\"type\":\"object\",\"properties\":{\"locked\":{\"type\":\"boolean\"}},"
+        "\"required\":[\"locked\"]}",
+        set_lock, safe);
     return bay_server_main(server, argc, argv);
 }

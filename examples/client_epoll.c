@@ -30,14 +30,14 @@ int main(int argc, char **argv)
     bay_diag diag;
     int open = 0; /* questions without an answer */
     /* Nothing is waited for here: the requests go out once the connection stands. */
-    if (bay_client_begin(argc > 1 ? argv[1] : "stdio:./weather", NULL, NULL, NULL, &client,
-                         &diag) != BAY_OK) {
+    if (bay_client_connect_start(argc > 1 ? argv[1] : "stdio:./weather", NULL, &client, &diag, NULL,
+                                 NULL) != BAY_OK) {
         fprintf(stderr, "%s\n", diag.text);
         return 1;
     }
     for (int i = 0; i < QUESTIONS; i++) {
         bay_request *request = bay_request_tool(client, "get_weather", questions[i]);
-        if (bay_request_start(request, answered, &open, &diag) == BAY_OK) {
+        if (bay_request_start(request, &diag, answered, &open) == BAY_OK) {
             open++;
         } else {
             fprintf(stderr, "%s\n", diag.text);

@@ -68,8 +68,8 @@ int main(int argc, char **argv)
 {
     bay_client *client;
     bay_diag diag;
-    if (bay_client_begin(argc > 1 ? argv[1] : "stdio:./weather", NULL, NULL, NULL, &client,
-                         &diag) != BAY_OK) {
+    if (bay_client_connect_start(argc > 1 ? argv[1] : "stdio:./weather", NULL, &client, &diag, NULL,
+                                 NULL) != BAY_OK) {
         fprintf(stderr, "%s\n", diag.text);
         return 1;
     }
@@ -80,7 +80,7 @@ int main(int argc, char **argv)
     g_source_attach(&source->base, NULL);
     for (int i = 0; i < QUESTIONS; i++) {
         bay_request *request = bay_request_tool(client, "get_weather", questions[i]);
-        self.open += bay_request_start(request, answered, &self, &diag) == BAY_OK;
+        self.open += bay_request_start(request, &diag, answered, &self) == BAY_OK;
     }
     if (self.open > 0) {
         g_main_loop_run(self.loop);

@@ -71,8 +71,9 @@ int main(int argc, char **argv)
     program self = {0};
     bay_diag diag;
     uv_loop_t loop;
-    if (uv_loop_init(&loop) != 0 || bay_client_begin(argc > 1 ? argv[1] : "stdio:./weather", NULL,
-                                                     NULL, NULL, &self.client, &diag) != BAY_OK) {
+    if (uv_loop_init(&loop) != 0 ||
+        bay_client_connect_start(argc > 1 ? argv[1] : "stdio:./weather", NULL, &self.client, &diag,
+                                 NULL, NULL) != BAY_OK) {
         fprintf(stderr, "%s\n", diag.text);
         return 1;
     }
@@ -82,7 +83,7 @@ int main(int argc, char **argv)
     uv_poll_start(&self.readable, UV_READABLE, on_readable);
     for (int i = 0; i < QUESTIONS; i++) {
         bay_request *request = bay_request_tool(self.client, "get_weather", questions[i]);
-        self.open += bay_request_start(request, answered, &self, &diag) == BAY_OK;
+        self.open += bay_request_start(request, &diag, answered, &self) == BAY_OK;
     }
     wait_for_more(&self);
     uv_run(&loop, UV_RUN_DEFAULT);

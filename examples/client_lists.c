@@ -10,11 +10,11 @@ static const struct {
     const char *name;
     const char *capability;
 } kinds[] = {
-    {BAY_TOOLS, "tools", "tools"},
-    {BAY_RESOURCES, "resources", "resources"},
-    {BAY_TEMPLATES, "templates", "resources"},
-    {BAY_PROMPTS, "prompts", "prompts"},
-    {BAY_SKILLS, "skills", "extensions.io.modelcontextprotocol/skills"},
+    {BAY_KIND_TOOLS, "tools", "tools"},
+    {BAY_KIND_RESOURCES, "resources", "resources"},
+    {BAY_KIND_TEMPLATES, "templates", "resources"},
+    {BAY_KIND_PROMPTS, "prompts", "prompts"},
+    {BAY_KIND_SKILLS, "skills", "extensions.io.modelcontextprotocol/skills"},
 };
 
 static void show(bay_client *client, int which)
@@ -52,7 +52,8 @@ static void changed(bay_client *client, bay_kind kind, void *user)
 
 int main(int argc, char **argv)
 {
-    unsigned news = BAY_TOOLS | BAY_RESOURCES | BAY_TEMPLATES | BAY_PROMPTS | BAY_SKILLS;
+    unsigned news = BAY_KIND_TOOLS | BAY_KIND_RESOURCES | BAY_KIND_TEMPLATES | BAY_KIND_PROMPTS |
+                    BAY_KIND_SKILLS;
     bay_client *client = NULL;
     bay_diag diag;
     if (argc < 2) {

@@ -46,7 +46,8 @@ int main(int argc, char **argv)
         return 2;
     }
     bay_client_options *options = bay_client_options_new();
-    bay_client_options_elicitation(options, BAY_ELICIT_FORM | BAY_ELICIT_URL, fill_in, NULL);
+    bay_client_options_elicitation(options, BAY_ELICITATION_FORM | BAY_ELICITATION_URL, fill_in,
+                                   NULL);
     bay_client_options_sampling(options, NULL, say_something, NULL);
     for (int i = 4; i < argc; i++) {
         bay_client_options_root(options, argv[i], NULL);

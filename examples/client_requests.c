@@ -36,7 +36,7 @@ static bay_request *start(bay_client *client, const char *arguments, void *name)
     bay_request *request = bay_request_tool(client, "count", arguments);
     bay_request_on_progress(request, progressed, name);
     bay_request_timeout(request, 1000, 5000); /* a second without progress, five in all */
-    if (bay_request_start(request, done, name, &diag) != BAY_OK) {
+    if (bay_request_start(request, &diag, done, name) != BAY_OK) {
         fprintf(stderr, "%s: %s\n", (const char *)name, diag.text);
         return NULL;
     }

@@ -16,13 +16,13 @@ int main(int argc, char **argv)
         return 1;
     }
     bay_request *request = bay_request_tool(client, argv[2], NULL);
-    bay_request_keep_task(request);
+    bay_request_return_immediately(request);
     if (bay_request_run(request, &reply, &diag) != BAY_OK) {
         fprintf(stderr, "%s\n", diag.text);
         bay_client_close(client);
         return 1;
     }
-    if (bay_reply_task_state(reply) == BAY_TASK_NONE) {
+    if (bay_reply_task_state(reply) == BAY_TASK_STATE_UNKNOWN) {
         printf("No task: ");
         bay_print(stdout, bay_reply_text(reply, 0));
         putchar('\n');

@@ -130,14 +130,14 @@ int main(int argc, char **argv)
     sqlite3_set_authorizer(database, authorize, NULL);
     sqlite3_limit(database, SQLITE_LIMIT_LENGTH, 1 << 20);
     bay_server *server = bay_server_new("database", "1.0.0");
-    bay_tool *tool =
-        bay_server_tool(server, "query", "Runs one SELECT; at most 200 rows come back.",
-                        "{\"type\":\"object\",\"properties\":{\"sql\":{\"type\":\"string\"}},"
-                        "\"required\":[\"sql\"]}",
-                        query, database);
+    bay_tool *tool = bay_server_tool_schema(
+        server, "query", "Runs one SELECT; at most 200 rows come back.",
+        "{\"type\":\"object\",\"properties\":{\"sql\":{\"type\":\"string\"}},"
+        "\"required\":[\"sql\"]}",
+        query, database);
     bay_tool_annotations(tool, "{\"readOnlyHint\":true,\"openWorldHint\":false}");
-    tool = bay_server_tool(server, "tables", "The tables, as they were created.", NULL, tables,
-                           database);
+    tool = bay_server_tool_schema(server, "tables", "The tables, as they were created.", NULL,
+                                  tables, database);
     bay_tool_annotations(tool, "{\"readOnlyHint\":true,\"openWorldHint\":false}");
     status = bay_server_main(server, argc - has_file, argv + has_file);
     sqlite3_close(database);

@@ -82,7 +82,7 @@ static void live(program *self)
         }
         if (count == 1 && event.data.fd == self->signals &&
             read(self->signals, &which, sizeof(which)) == (ssize_t)sizeof(which)) {
-            bay_server_stop(self->server); /* what is under way is answered; then BAY_EOF */
+            bay_server_stop(self->server); /* what is under way is answered; then BAY_ERR_EOF */
         }
         err = bay_server_dispatch(self->server);
     }
@@ -94,8 +94,8 @@ int main(int argc, char **argv)
     const char *address = argc > 1 ? argv[1] : "127.0.0.1:8080";
     bay_diag diag;
     int status = 1;
-    bay_server_tool(self.server, "beats", "How often the program's clock has beaten.", NULL,
-                    tell_beats, &self);
+    bay_server_tool_schema(self.server, "beats", "How often the program's clock has beaten.", NULL,
+                           tell_beats, &self);
     if (bay_server_listen(self.server, address, &diag) != BAY_OK) {
         fprintf(stderr, "%s\n", diag.text);
     } else if (start(&self)) {

@@ -135,11 +135,11 @@ int main(int argc, char **argv)
     }
     bay_server *server = bay_server_new("files", "1.0.0");
     bay_tool *tools[] = {
-        bay_server_tool(server, "list_directory", "The entries of a folder; . is the top.",
-                        ONE("path"), list_directory, &root),
-        bay_server_tool(server, "read_file", "The text of a file.", ONE("path"), read_file, &root),
-        bay_server_tool(server, "search_files", "Files and folders by part of their name.",
-                        ONE("name"), search_files, &root),
+        bay_server_tool_schema(server, "list_directory", "The entries of a folder; . is the top.",
+                               ONE("path"), list_directory, &root),
+        bay_server_tool_schema(server, "read_file", "A text file.", ONE("path"), read_file, &root),
+        bay_server_tool_schema(server, "search_files", "Files and folders by part of their name.",
+                               ONE("name"), search_files, &root),
     };
     for (size_t i = 0; i < sizeof(tools) / sizeof(tools[0]); i++) {
         bay_tool_annotations(tools[i], "{\"readOnlyHint\":true,\"openWorldHint\":false}");

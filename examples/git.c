@@ -99,7 +99,7 @@ static void git_log(bay_call *call, void *user)
     int64_t most = 20;
     char count[32];
     bay_err err = bay_call_int(call, "count", &most);
-    if ((err != BAY_OK && err != BAY_NOTFOUND) || most < 1 || most > 1000) {
+    if ((err != BAY_OK && err != BAY_ERR_NOT_FOUND) || most < 1 || most > 1000) {
         bay_call_fail(call, "The count must be from 1 to 1000.");
         return;
     }
@@ -134,12 +134,12 @@ int main(int argc, char **argv)
     char here[] = ".", *repository = has_repository ? argv[1] : here;
     bay_server *server = bay_server_new("git", "1.0.0");
     bay_tool *tools[] = {
-        bay_server_tool(server, "git_status", "Branch and changed files.", NULL, git_status,
-                        repository),
-        bay_server_tool(server, "git_log", "The latest commits (20 unless given), a line each.",
-                        ONE("count", "integer"), git_log, repository),
-        bay_server_tool(server, "git_diff", "What changed since a revision (HEAD unless given).",
-                        ONE("revision", "string"), git_diff, repository),
+        bay_server_tool_schema(server, "git_status", "Branch and changed files.", NULL, git_status,
+                               repository),
+        bay_server_tool_schema(server, "git_log", "The latest commits (20 unless given).",
+                               ONE("count", "integer"), git_log, repository),
+        bay_server_tool_schema(server, "git_diff", "Changes since a revision (HEAD unless given).",
+                               ONE("revision", "string"), git_diff, repository),
     };
     for (size_t i = 0; i < sizeof(tools) / sizeof(tools[0]); i++) {
         bay_tool_annotations(tools[i], "{\"readOnlyHint\":true,\"openWorldHint\":false}");

@@ -7,27 +7,27 @@
 
 static size_t allocations;
 
-static void *counted_alloc(void *user, size_t bytes)
+static void *counted_alloc(size_t bytes, void *user)
 {
     (void)user;
     allocations++;
     return malloc(bytes);
 }
 
-static void *counted_resize(void *user, void *old, size_t bytes)
+static void *counted_resize(void *old, size_t bytes, void *user)
 {
     (void)user;
     allocations += old == NULL;
     return realloc(old, bytes);
 }
 
-static void counted_release(void *user, void *old)
+static void counted_release(void *old, void *user)
 {
     (void)user;
     free(old);
 }
 
-static void print_line(void *user, bay_log_level level, const char *component, const char *text)
+static void print_line(bay_log_level level, const char *component, const char *text, void *user)
 {
     (void)user;
     fprintf(stderr, "%d %s: %s\n", (int)level, component, text);
@@ -54,12 +54,12 @@ int main(void)
     if (bay_set_allocator(&counted) != BAY_OK) {
         return 1;
     }
-    bay_set_log(print_line, NULL, BAY_LOG_WARNING);
+    bay_log_to(BAY_LOG_LEVEL_WARNING, print_line, NULL);
     bay_server *server = bay_server_new("sums", "1.0.0");
-    bay_server_tool(server, "add", "The sum of two numbers.",
-                    "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"number\"},"
-                    "\"b\":{\"type\":\"number\"}},\"required\":[\"a\",\"b\"]}",
-                    add, NULL);
+    bay_server_tool_schema(server, "add", "The sum of two numbers.",
+                           "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"number\"},"
+                           "\"b\":{\"type\":\"number\"}},\"required\":[\"a\",\"b\"]}",
+                           add, NULL);
     if (bay_client_attach(server, NULL, &client, &diag) != BAY_OK ||
         bay_client_call(client, "add", "{\"a\":2,\"b\":40}", &reply, &diag) != BAY_OK) {
         fprintf(stderr, "%s\n", diag.text);

@@ -5,7 +5,7 @@
  *     orchestrator tides yes http://127.0.0.1:8081 http://127.0.0.1:8080
  *
  * The skill is "literature_search", that of the research agent, or $ORCHESTRATOR_SKILL. */
-#include <patchbay/a2a_client.h>
+#include <patchbay/caller.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,31 +55,32 @@ static bay_caller *find_agent(char **agents, const char *skill)
 }
 
 /* What comes of it, as it comes: the report on stdout, the rest on stderr. */
-static void follow(const bay_response *event, void *user)
+static void follow(bay_caller_request *request, const bay_caller_reply *event, void *user)
 {
+    (void)request;
     (void)user;
-    if (bay_response_kind_of(event) == BAY_RESPONSE_ARTIFACT) {
-        bay_str chunk = bay_message_text(bay_response_artifact(event, 0));
+    if (bay_caller_reply_kind_of(event) == BAY_CALLER_REPLY_KIND_ARTIFACT) {
+        bay_str chunk = bay_message_text(bay_caller_reply_artifact(event, 0));
         bay_print(stdout, chunk);
         fflush(stdout);
-    } else if (bay_response_kind_of(event) == BAY_RESPONSE_STATUS) {
-        fprintf(stderr, "orchestrator: %s: ", bay_state_text(bay_response_state(event)));
-        bay_print(stderr, bay_response_text(event));
+    } else if (bay_caller_reply_kind_of(event) == BAY_CALLER_REPLY_KIND_STATUS) {
+        fprintf(stderr, "orchestrator: %s: ", bay_task_state_text(bay_caller_reply_state(event)));
+        bay_print(stderr, bay_caller_reply_text(event));
         fputc('\n', stderr);
     }
 }
 
 /* One message, followed to its end: the task as it is then. `task` NULL: it begins one. */
-static bay_response *delegate(bay_caller *caller, const char *skill, const char *text,
-                              const char *task)
+static bay_caller_reply *delegate(bay_caller *caller, const char *skill, const char *text,
+                                  const char *task)
 {
-    bay_response *response = NULL;
+    bay_caller_reply *response = NULL;
     bay_diag diag;
-    bay_operation *operation = bay_operation_send_text(caller, text);
-    bay_operation_for_skill(operation, skill);
-    bay_operation_for_task(operation, task);
-    bay_operation_on_event(operation, follow, NULL);
-    if (bay_operation_run(operation, &response, &diag) != BAY_OK) {
+    bay_caller_request *operation = bay_caller_request_send_text(caller, text);
+    bay_caller_request_for_skill(operation, skill);
+    bay_caller_request_for_task(operation, task);
+    bay_caller_request_on_event(operation, follow, NULL);
+    if (bay_caller_request_run(operation, &response, &diag) != BAY_OK) {
         fprintf(stderr, "orchestrator: %s\n", diag.text);
         return NULL;
     }
@@ -90,16 +91,18 @@ static bay_response *delegate(bay_caller *caller, const char *skill, const char 
 static bool see_through(bay_caller *caller, const char *skill, const char *topic,
                         const char *answer)
 {
-    bay_response *response = delegate(caller, skill, topic, NULL);
-    for (int i = 0; i < MOST_ANSWERS && bay_response_state(response) == BAY_INPUT_REQUIRED; i++) {
+    bay_caller_reply *response = delegate(caller, skill, topic, NULL);
+    for (int i = 0;
+         i < MOST_ANSWERS && bay_caller_reply_state(response) == BAY_TASK_STATE_INPUT_REQUIRED;
+         i++) {
         char task[256];
-        snprintf(task, sizeof(task), "%.*s", BAY_STR(bay_response_task(response)));
-        bay_response_free(response);
+        snprintf(task, sizeof(task), "%.*s", BAY_STR(bay_caller_reply_task(response)));
+        bay_caller_reply_free(response);
         response = delegate(caller, skill, answer, task);
     }
-    bool is_done = bay_response_state(response) == BAY_COMPLETED ||
-                   bay_response_kind_of(response) == BAY_RESPONSE_MESSAGE;
-    bay_response_free(response);
+    bool is_done = bay_caller_reply_state(response) == BAY_TASK_STATE_COMPLETED ||
+                   bay_caller_reply_kind_of(response) == BAY_CALLER_REPLY_KIND_MESSAGE;
+    bay_caller_reply_free(response);
     return is_done;
 }
 

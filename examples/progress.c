@@ -23,7 +23,7 @@ static void count(bay_call *call, void *user)
 int main(int argc, char **argv)
 {
     bay_server *server = bay_server_new("progress", "1.0.0");
-    bay_tool *tool = bay_server_tool(
+    bay_tool *tool = bay_server_tool_schema(
         server, "count", "Counts, slowly.",
         "{\"type\":\"object\",\"properties\":{\"to\":{\"type\":\"integer\",\"minimum\":1,"
         "\"maximum\":1000}}}",

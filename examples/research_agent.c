@@ -89,7 +89,7 @@ static void write_report(bay_task *task, bay_client *tools, const bay_reply *fou
 
 static void look_for(bay_task *task, bay_client *tools, bay_str topic, bool is_confirmed)
 {
-    bay_task_status(task, BAY_WORKING, "searching");
+    bay_task_status(task, BAY_TASK_STATE_WORKING, "searching");
     bay_reply *found = call_tool(task, tools, "search_files", "name", topic);
     if (found == NULL) {
         return;
@@ -135,12 +135,12 @@ int main(int argc, char **argv)
     static char files[] = "stdio:./files";
     char *tools = getenv("RESEARCH_TOOLS");
     bay_agent *agent = bay_agent_new("research", "1.0.0", "Reads the literature.");
-    bay_ability *skill =
+    bay_skill *skill =
         bay_agent_skill(agent, "literature_search", "Literature search",
                         "Finds and sums up papers.", research, tools != NULL ? tools : files);
-    bay_ability_tag(skill, "research");
-    bay_ability_example(skill, "tides");
-    bay_ability_output(skill, "text/markdown");
+    bay_skill_tag(skill, "research");
+    bay_skill_example(skill, "tides");
+    bay_skill_output_mode(skill, "text/markdown");
     bay_agent_resumable(agent); /* reading twice does no harm */
     return bay_agent_main(agent, argc, argv);
 }

@@ -53,6 +53,7 @@ int main(int argc, char **argv)
                         "application/json", read_square, NULL);
     bay_server_resource(server, "counter://visits", "Visits", "How many there were.", "text/plain",
                         read_visits, NULL);
-    bay_server_tool(server, "visit", "Adds a visit.", "{\"type\":\"object\"}", visit, server);
+    bay_server_tool_schema(server, "visit", "Adds a visit.", "{\"type\":\"object\"}", visit,
+                           server);
     return bay_server_main(server, argc, argv);
 }

@@ -35,8 +35,8 @@ static void get_area(bay_call *call, void *user)
 int main(int argc, char **argv)
 {
     bay_server *server = bay_server_new("structured", "1.0.0");
-    bay_tool *tool =
-        bay_server_tool(server, "get_area", "The area of a rectangle.", input, get_area, NULL);
+    bay_tool *tool = bay_server_tool_schema(server, "get_area", "The area of a rectangle.", input,
+                                            get_area, NULL);
     bay_tool_output_schema(tool, output);
     return bay_server_main(server, argc, argv);
 }

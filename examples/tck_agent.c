@@ -61,19 +61,19 @@ static void reject(bay_task *task)
 
 static void work_and_text(bay_task *task)
 {
-    bay_task_status(task, BAY_WORKING, "working");
+    bay_task_status(task, BAY_TASK_STATE_WORKING, "working");
     text(task);
 }
 
 static void work_and_file(bay_task *task)
 {
-    bay_task_status(task, BAY_WORKING, "working");
+    bay_task_status(task, BAY_TASK_STATE_WORKING, "working");
     file(task);
 }
 
 static void work_and_chunks(bay_task *task)
 {
-    bay_task_status(task, BAY_WORKING, "working");
+    bay_task_status(task, BAY_TASK_STATE_WORKING, "working");
     bay_artifact *artifact = begin(task, "chunks");
     bay_artifact_append(artifact, "chunk-1 ");
     bay_artifact_append(artifact, "chunk-2");
@@ -83,7 +83,7 @@ static void work_and_chunks(bay_task *task)
 
 static void work_long(bay_task *task)
 {
-    bay_task_status(task, BAY_WORKING, "working");
+    bay_task_status(task, BAY_TASK_STATE_WORKING, "working");
     if (bay_task_sleep(task, WORK_MS)) { /* else it was canceled: nobody waits */
         complete(task);
     }
@@ -130,13 +130,13 @@ int main(int argc, char **argv)
 {
     bool is_required = argc > 1 && strcmp(argv[1], "--require-extension") == 0;
     bay_agent *agent = bay_agent_new("tck", "1.0.0", "Behaves as a compatibility kit expects.");
-    bay_ability *skill = bay_agent_skill(agent, "tck", "Compatibility kit",
-                                         "Does what the message's id says.", behave, NULL);
-    bay_ability_tag(skill, "test");
-    bay_agent_input(agent, "text/plain");
-    bay_agent_input(agent, "application/json");
-    bay_agent_output(agent, "text/plain");
-    bay_agent_output(agent, "application/json");
+    bay_skill *skill = bay_agent_skill(agent, "tck", "Compatibility kit",
+                                       "Does what the message's id says.", behave, NULL);
+    bay_skill_tag(skill, "test");
+    bay_agent_input_mode(agent, "text/plain");
+    bay_agent_input_mode(agent, "application/json");
+    bay_agent_output_mode(agent, "text/plain");
+    bay_agent_output_mode(agent, "application/json");
     bay_agent_extension(agent, "urn:a2a:tck:required-extension", "Asked for by the kit.",
                         is_required, NULL);
     bay_agent_hybrid_card(agent, false); /* the kit reads cards of 1.0 */

@@ -23,8 +23,8 @@
 #ifndef PATCHBAY_AGENT_H
 #define PATCHBAY_AGENT_H
 
-#include <patchbay/a2a.h>
 #include <patchbay/library.h>
+#include <patchbay/message.h>
 #include <patchbay/types.h>
 
 #ifdef __cplusplus
@@ -32,12 +32,12 @@ extern "C" {
 #endif
 
 typedef struct bay_agent bay_agent;
-typedef struct bay_ability bay_ability;   /* a skill of an agent, as its card lists it */
+typedef struct bay_skill bay_skill;       /* a skill of an agent, as its card lists it */
 typedef struct bay_task bay_task;         /* a task, as its handler sees it during one message */
 typedef struct bay_artifact bay_artifact; /* something the task makes, while it is being made */
 typedef struct bay_grant bay_grant;       /* what a credential entitles to, while it is verified */
 
-typedef void (*bay_task_handler)(bay_task *task, const bay_message *message, void *user);
+typedef void (*bay_task_handler_fn)(bay_task *task, const bay_message *message, void *user);
 
 /* ---- the agent ----------------------------------------------------------------------------------
  * NULL is returned only when out of memory, and taken by every function that takes what was
@@ -47,32 +47,32 @@ BAY_API bay_agent *bay_agent_new(const char *name, const char *version, const ch
 /* NULL is fine; not while it is being served. Waits for handlers that are still running: they see
  * bay_task_is_cancelled. */
 BAY_API void bay_agent_free(bay_agent *agent);
-/* Lines about this agent go there, in place of bay_set_log's sink. */
-BAY_API void bay_agent_log_to(bay_agent *agent, bay_log_sink sink, void *user,
-                              bay_log_level most_verbose);
+/* Lines about this agent go there, in place of bay_log_to's sink. */
+BAY_API void bay_agent_log_to(bay_agent *agent, bay_log_level most_verbose, bay_log_fn sink,
+                              void *user);
 
 /* Settings that are numbers, read when serving begins; 0 stands for the default, except where it
  * says what 0 is. Out of range: an error of registration. */
 typedef enum bay_agent_setting {
-    BAY_AGENT_THREADS,         /* that run handlers; 16 */
-    BAY_AGENT_MAX_TASKS,       /* kept at one time; the oldest that ended go first; 100,000 */
-    BAY_AGENT_MAX_RUNNING,     /* messages that handlers work on at one time; 10,000 */
-    BAY_AGENT_MAX_WAITING,     /* messages of one task that wait for the one before; 16 */
-    BAY_AGENT_TASK_BYTES,      /* of one task with history and artifacts; 32 MiB */
-    BAY_AGENT_TOTAL_BYTES,     /* of all tasks; 1 GiB */
-    BAY_AGENT_TASK_TTL_MS,     /* from a task's end to its removal; 7 days */
-    BAY_AGENT_MAX_HISTORY,     /* messages of one task; 1,000 */
-    BAY_AGENT_MAX_ARTIFACTS,   /* of one task; 1,000 */
-    BAY_AGENT_MAX_SUBSCRIBERS, /* streams of one task; 10,000 */
-    BAY_AGENT_REPLAY_EVENTS,   /* of one task, for streams that were cut; 1,000 */
-    BAY_AGENT_DEDUPLICATE_MS, /* a message that comes twice within this time counts once; 600,000 */
-    BAY_AGENT_MAX_BODY_BYTES, /* of one request; 16 MiB */
-    BAY_AGENT_MAX_CONNECTIONS, /* 10,000 */
-    BAY_AGENT_KEEP_ALIVE_MS,   /* a comment on a stream that is quiet for so long; 15,000 */
-    BAY_AGENT_CARD_MAX_AGE_S,  /* how long callers may keep the card, in seconds; 300 */
-    BAY_AGENT_MAX_REPLY_BYTES, /* of replies that callers have not read, of all servers of the
-                                * process; above it the connection that has read nothing for the
-                                * longest time ends; 16 MiB */
+    BAY_AGENT_SETTING_THREADS,       /* that run handlers; 16 */
+    BAY_AGENT_SETTING_MAX_TASKS,     /* kept at one time; the oldest that ended go first; 100,000 */
+    BAY_AGENT_SETTING_MAX_RUNNING,   /* messages that handlers work on at one time; 10,000 */
+    BAY_AGENT_SETTING_MAX_WAITING,   /* messages of one task that wait for the one before; 16 */
+    BAY_AGENT_SETTING_TASK_BYTES,    /* of one task with history and artifacts; 32 MiB */
+    BAY_AGENT_SETTING_TOTAL_BYTES,   /* of all tasks; 1 GiB */
+    BAY_AGENT_SETTING_TASK_TTL_MS,   /* from a task's end to its removal; 7 days */
+    BAY_AGENT_SETTING_MAX_HISTORY,   /* messages of one task; 1,000 */
+    BAY_AGENT_SETTING_MAX_ARTIFACTS, /* of one task; 1,000 */
+    BAY_AGENT_SETTING_MAX_SUBSCRIBERS, /* streams of one task; 10,000 */
+    BAY_AGENT_SETTING_REPLAY_EVENTS,   /* of one task, for streams that were cut; 1,000 */
+    BAY_AGENT_SETTING_DEDUPLICATE_MS, /* a message that comes twice in this time counts once; 600,000 */
+    BAY_AGENT_SETTING_MAX_BODY_BYTES,  /* of one request; 16 MiB */
+    BAY_AGENT_SETTING_MAX_CONNECTIONS, /* 10,000 */
+    BAY_AGENT_SETTING_KEEP_ALIVE_MS,   /* a comment on a stream that is quiet for so long; 15,000 */
+    BAY_AGENT_SETTING_CARD_MAX_AGE_S,  /* how long callers may keep the card, in seconds; 300 */
+    BAY_AGENT_SETTING_MAX_REPLY_BYTES, /* of replies that callers have not read, of all servers of
+                                        * the process; above it the connection that has read nothing
+                                        * for the longest time ends; 16 MiB */
 } bay_agent_setting;
 BAY_API void bay_agent_set(bay_agent *agent, bay_agent_setting setting, int64_t value);
 
@@ -82,25 +82,26 @@ BAY_API void bay_agent_set(bay_agent *agent, bay_agent_setting setting, int64_t 
 /* A skill: what the agent can do, and who does it. A message says which it wants by "skillId" in
  * its metadata or the request's: one that the agent does not have is refused before there is a
  * task. A message that names none goes to bay_agent_handler's, else to the first skill's. */
-BAY_API bay_ability *bay_agent_skill(bay_agent *agent, const char *id, const char *name,
-                                     const char *description, bay_task_handler handler, void *user);
-BAY_API void bay_ability_tag(bay_ability *ability, const char *tag);
-BAY_API void bay_ability_example(bay_ability *ability, const char *example);
-BAY_API void bay_ability_input(bay_ability *ability, const char *media_type);
-BAY_API void bay_ability_output(bay_ability *ability, const char *media_type);
+BAY_API bay_skill *bay_agent_skill(bay_agent *agent, const char *id, const char *name,
+                                   const char *description, bay_task_handler_fn handler,
+                                   void *user);
+BAY_API void bay_skill_tag(bay_skill *skill, const char *tag);
+BAY_API void bay_skill_example(bay_skill *skill, const char *example);
+BAY_API void bay_skill_input_mode(bay_skill *skill, const char *media_type);
+BAY_API void bay_skill_output_mode(bay_skill *skill, const char *media_type);
 /* Who asks for this skill, or goes on with a task of it, needs this as well (see
  * bay_agent_require). */
-BAY_API void bay_ability_require(bay_ability *ability, const char *scheme, const char *scopes);
+BAY_API void bay_skill_require(bay_skill *skill, const char *scheme, const char *scopes);
 /* Who answers messages that name no skill. */
-BAY_API void bay_agent_handler(bay_agent *agent, bay_task_handler handler, void *user);
+BAY_API void bay_agent_handler(bay_agent *agent, bay_task_handler_fn handler, void *user);
 
 BAY_API void bay_agent_provider(bay_agent *agent, const char *organization, const char *url);
 BAY_API void bay_agent_documentation(bay_agent *agent, const char *url);
 BAY_API void bay_agent_icon(bay_agent *agent, const char *url);
 /* Media types that are taken and made by skills that say nothing else; "text/plain" until one is
  * given. */
-BAY_API void bay_agent_input(bay_agent *agent, const char *media_type);
-BAY_API void bay_agent_output(bay_agent *agent, const char *media_type);
+BAY_API void bay_agent_input_mode(bay_agent *agent, const char *media_type);
+BAY_API void bay_agent_output_mode(bay_agent *agent, const char *media_type);
 /* An extension of the protocol. `params`: a JSON object, or NULL. Callers that do not declare a
  * required one are refused. */
 BAY_API void bay_agent_extension(bay_agent *agent, const char *uri, const char *description,
@@ -123,8 +124,8 @@ BAY_API void bay_agent_lenient(bay_agent *agent, bool is_lenient);
  * (NULL: the key's own, or its thumbprint), and where the public half is found (NULL: nowhere). */
 BAY_API void bay_agent_signing_key(bay_agent *agent, const char *key, const char *key_id,
                                    const char *jku);
-/* Shows what was set since. On the serving thread. BAY_INVALID: errors of registration; then the
- * card is as it was. */
+/* Shows what was set since. On the serving thread. BAY_ERR_INVALID: errors of registration; then
+ * the card is as it was. */
 BAY_API bay_err bay_agent_update(bay_agent *agent, bay_diag *diag) BAY_MUST_CHECK;
 /* The card as callers of 1.0 get it; lives until the next update. Empty before the agent listens.
  */
@@ -135,19 +136,19 @@ BAY_API bay_str bay_agent_card(const bay_agent *agent);
  * without any listens on loopback addresses only, unless it is open on purpose. */
 
 /* Is this credential good? True: whose it is was said by bay_grant_principal. */
-typedef bool (*bay_verify)(bay_grant *grant, bay_str credential, void *user);
+typedef bool (*bay_verify_fn)(bay_grant *grant, bay_str credential, void *user);
 BAY_API void bay_grant_principal(bay_grant *grant, const char *principal);
 BAY_API void bay_grant_scopes(bay_grant *grant, const char *scopes); /* separated by spaces */
 
 /* A key in the field `name` of `location` ("header", "query", "cookie"), known by
  * bay_agent_api_key_add or by `verify` (NULL: only the former). */
 BAY_API void bay_agent_api_key(bay_agent *agent, const char *scheme, const char *location,
-                               const char *name, bay_verify verify, void *user);
+                               const char *name, bay_verify_fn verify, void *user);
 BAY_API void bay_agent_api_key_add(bay_agent *agent, const char *scheme, const char *key,
                                    const char *principal, const char *scopes);
 /* HTTP authentication: `kind` is "Bearer", "Basic", … ; the credential is what follows it. */
 BAY_API void bay_agent_http_auth(bay_agent *agent, const char *scheme, const char *kind,
-                                 bay_verify verify, void *user);
+                                 bay_verify_fn verify, void *user);
 /* Bearer tokens that are JWTs: signed by a key of `keys` (a JWK set, or the path of a file that
  * holds one), by `issuer` (NULL: any), for `audience`. The subject is the principal. */
 BAY_API void bay_agent_jwt(bay_agent *agent, const char *scheme, const char *issuer,
@@ -157,13 +158,13 @@ BAY_API void bay_agent_mtls(bay_agent *agent, const char *scheme);
 /* Any scheme as the card has it ({"oauth2SecurityScheme":{…}}); its bearer tokens are verified by
  * `verify`, or, when that is NULL, as those of the scheme `like` are. */
 BAY_API void bay_agent_scheme(bay_agent *agent, const char *scheme, const char *json,
-                              bay_verify verify, void *user, const char *like);
+                              const char *like, bay_verify_fn verify, void *user);
 /* Callers need this scheme, with these scopes (separated by spaces; NULL: none). Given more than
  * once: any one of them is enough. Not given: any one scheme of the card is. */
 BAY_API void bay_agent_require(bay_agent *agent, const char *scheme, const char *scopes);
 /* Anybody may call: the agent also listens on addresses that other machines reach although its card
  * asks nobody for credentials. Credentials that the card requires are required all the same: with
- * such a card bay_agent_check says BAY_INVALID. Skills keep what they require. */
+ * such a card bay_agent_check says BAY_ERR_INVALID. Skills keep what they require. */
 BAY_API void bay_agent_open_on_purpose(bay_agent *agent);
 /* Hosts that requests may name (Host), and pages that may call it (Origin): "agents.example.com",
  * "https://console.example.com"; "*": any. Without them: on a loopback address names of this
@@ -197,7 +198,7 @@ BAY_API void bay_agent_push_allow(bay_agent *agent, const char *target);
 /* ---- serving ------------------------------------------------------------------------------------
  */
 
-/* Are all registrations good? BAY_INVALID and the first error's text if not. */
+/* Are all registrations good? BAY_ERR_INVALID and the first error's text if not. */
 BAY_API bay_err bay_agent_check(bay_agent *agent, bay_diag *diag) BAY_MUST_CHECK;
 
 /* Serves until SIGTERM; frees the agent; returns the exit status for main. Options: --http
@@ -206,18 +207,18 @@ BAY_API bay_err bay_agent_check(bay_agent *agent, bay_diag *diag) BAY_MUST_CHECK
 BAY_API int bay_agent_main(bay_agent *agent, int argc, char **argv);
 
 /* The same in pieces, for a program with a life of its own. First say where, as often as needed:
- * "127.0.0.1:8080" (port 0: a free one). BAY_DENIED: other machines can reach the address (it, or
- * one that its name resolves to, is not a loopback address), the card requires no credentials, and
- * nobody said bay_agent_open_on_purpose. */
+ * "127.0.0.1:8080" (port 0: a free one). BAY_ERR_DENIED: other machines can reach the address (it,
+ * or one that its name resolves to, is not a loopback address), the card requires no credentials,
+ * and nobody said bay_agent_open_on_purpose. */
 BAY_API bay_err bay_agent_listen(bay_agent *agent, const char *address,
                                  bay_diag *diag) BAY_MUST_CHECK;
 BAY_API uint16_t bay_agent_port(const bay_agent *agent); /* of the first listen; 0: none */
 /* Then serve on this thread until bay_agent_stop: what is under way is answered, streams end (their
- * callers come back), handlers that do not end within ten seconds are left: BAY_TIMEOUT … */
+ * callers come back), handlers that do not end within ten seconds are left: BAY_ERR_TIMEOUT … */
 BAY_API bay_err bay_agent_run(bay_agent *agent, bay_diag *diag) BAY_MUST_CHECK;
 BAY_API void bay_agent_stop(bay_agent *agent); /* any thread, and signal handlers */
 /* … or from an event loop: when the descriptor is readable, or the time (ms, -1: none) has passed,
- * dispatch does what is due without waiting. BAY_EOF: as where bay_agent_run returns. */
+ * dispatch does what is due without waiting. BAY_ERR_EOF: as where bay_agent_run returns. */
 BAY_API int bay_agent_fd(const bay_agent *agent);
 BAY_API int bay_agent_wait_ms(const bay_agent *agent);
 BAY_API bay_err bay_agent_dispatch(bay_agent *agent) BAY_MUST_CHECK;
@@ -257,15 +258,16 @@ BAY_API bay_err bay_task_remember(bay_task *task, const void *bytes, size_t len)
 BAY_API bay_str bay_task_remembered(const bay_task *task);
 
 /* ---- a task: moves ------------------------------------------------------------------------------
- * Any thread; those of one task happen in the order of the calls. BAY_OK: taken; BAY_STATE: this
- * message was answered already, or the task was cancelled; BAY_INVALID: a message that could not be
- * made; BAY_CLOSED: the agent is gone; BAY_NOMEM, BAY_LIMIT. A move that the task's bounds do not
- * permit fails the task. Texts may be NULL. */
+ * Any thread; those of one task happen in the order of the calls. BAY_OK: taken; BAY_ERR_STATE:
+ * this message was answered already, or the task was cancelled; BAY_ERR_INVALID: a message that
+ * could not be made; BAY_ERR_CLOSED: the agent is gone; BAY_ERR_NOMEM, BAY_ERR_LIMIT. A move that
+ * the task's bounds do not permit fails the task. Texts may be NULL. */
 
-/* A state that ends the task, or BAY_INPUT_REQUIRED, answers the message as bay_task_end does. */
+/* A state that ends the task, or BAY_TASK_STATE_INPUT_REQUIRED, answers the message as bay_task_end
+ * does. */
 
-BAY_API bay_err bay_task_status(bay_task *task, bay_state state, const char *text);
-BAY_API bay_err bay_task_status_message(bay_task *task, bay_state state,
+BAY_API bay_err bay_task_status(bay_task *task, bay_task_state state, const char *text);
+BAY_API bay_err bay_task_status_message(bay_task *task, bay_task_state state,
                                         const bay_message *message);
 
 /* An artifact in chunks. Each goes out with the next one, at its close, or by
@@ -283,7 +285,7 @@ BAY_API bay_err bay_artifact_close(bay_artifact *artifact);
 
 /* ---- a task: how a message is answered, exactly once --------------------------------------------
  * After one of these no move is possible; a handler that returns without any, and without
- * bay_task_keep, has its task fail. */
+ * bay_task_defer, has its task fail. */
 
 BAY_API bay_err bay_task_complete(bay_task *task, const char *text);
 BAY_API bay_err bay_task_completef(bay_task *task, const char *format, ...) BAY_PRINTF(2, 3);
@@ -297,14 +299,14 @@ BAY_API bay_err bay_task_ask_auth(bay_task *task, const char *text);
 BAY_API bay_err bay_task_reply(bay_task *task, const char *text);
 BAY_API bay_err bay_task_replyf(bay_task *task, const char *format, ...) BAY_PRINTF(2, 3);
 BAY_API bay_err bay_task_reply_message(bay_task *task, const bay_message *message);
-/* The same with a message; `state`: BAY_COMPLETED, BAY_FAILED, BAY_REJECTED, BAY_INPUT_REQUIRED or
- * BAY_AUTH_REQUIRED. */
-BAY_API bay_err bay_task_end(bay_task *task, bay_state state, const bay_message *message);
+/* The same with a message; `state`: BAY_TASK_STATE_COMPLETED, BAY_TASK_STATE_FAILED,
+ * BAY_TASK_STATE_REJECTED, BAY_TASK_STATE_INPUT_REQUIRED or BAY_TASK_STATE_AUTH_REQUIRED. */
+BAY_API bay_err bay_task_end(bay_task *task, bay_task_state state, const bay_message *message);
 
 /* Keeps the task after the handler has returned, for a thread of the program's own: a reference,
  * given back by bay_task_release, on any thread. The last one that goes without an answer fails the
  * task. */
-BAY_API bay_task *bay_task_keep(bay_task *task);
+BAY_API bay_task *bay_task_defer(bay_task *task);
 BAY_API void bay_task_release(bay_task *task);
 
 #ifdef __cplusplus

@@ -29,7 +29,7 @@ typedef struct bay_call bay_call;     /* of a tool, a resource, a prompt, a comp
 typedef struct bay_result bay_result; /* content being put together */
 typedef struct bay_answer bay_answer; /* what the client said to a question */
 
-typedef void (*bay_handler)(bay_call *call, void *user);
+typedef void (*bay_handler_fn)(bay_call *call, void *user);
 
 /* ---- a call: what it carries --------------------------------------------------------------------
  */
@@ -37,7 +37,7 @@ typedef void (*bay_handler)(bay_call *call, void *user);
 /* The argument of that name as text: a string decoded, any other value as its JSON; empty (at NULL)
  * when absent. A tool's arguments fit its schema: that was checked. */
 BAY_API bay_str bay_call_str(bay_call *call, const char *name);
-/* BAY_NOTFOUND, BAY_TYPE, BAY_RANGE. */
+/* BAY_ERR_NOT_FOUND, BAY_ERR_TYPE, BAY_ERR_RANGE. */
 BAY_API bay_err bay_call_int(bay_call *call, const char *name, int64_t *out) BAY_MUST_CHECK;
 BAY_API bay_err bay_call_double(bay_call *call, const char *name, double *out) BAY_MUST_CHECK;
 BAY_API bool bay_call_true(bay_call *call, const char *name); /* is it the literal true? */
@@ -56,7 +56,7 @@ BAY_API bool bay_call_client_has(bay_call *call, const char *capability);
 BAY_API bay_str bay_call_client_info(bay_call *call); /* raw JSON object, or empty */
 BAY_API bay_str bay_call_meta(bay_call *call);        /* the request's _meta, raw, or empty */
 /* Milliseconds until the call is given up (bay_tool_timeout); UINT64_MAX: no such bound. */
-BAY_API uint64_t bay_call_time_left(const bay_call *call);
+BAY_API uint64_t bay_call_time_left_ms(const bay_call *call);
 /* The task this call runs as; empty when its client waits for it. */
 BAY_API bay_str bay_call_task(bay_call *call);
 
@@ -106,40 +106,40 @@ BAY_API void bay_call_release_stream(bay_call *call, uint32_t retry_ms);
  *
  * `answered` runs once per question, after the handler has returned; several questions may be open
  * at once. It never runs for a question that ends this run of the handler (see above). A client
- * that lacks the capability, a question that times out: BAY_NO_ANSWER, with the reason in
+ * that lacks the capability, a question that times out: BAY_ACTION_NONE, with the reason in
  * bay_answer_error. It runs where handlers of its kind run: on the pool for a blocking one.
  *
  * A deferred call may ask from its own thread, too; its `answered` always runs, and either that or
  * the thread ends the call, not both. For a client of 2026-07-28 the library answers the request
  * with `input_required` as soon as the deferred call asks. From then on bay_call_is_cancelled
- * returns true, `answered` gets BAY_NO_ANSWER with error BAY_CANCELLED, and replies, progress and
- * log messages of this run are dropped. The handler runs again when the client retries.
+ * returns true, `answered` gets BAY_ACTION_NONE with error BAY_ERR_CANCELLED, and replies, progress
+ * and log messages of this run are dropped. The handler runs again when the client retries.
  *
  * The state between two rounds travels with the client, sealed: encrypted, bound to caller, tool,
  * arguments and expiry, good for one use (see bay_server_key). */
 
-typedef void (*bay_answered)(bay_call *call, const bay_answer *answer, void *user);
+typedef void (*bay_answered_fn)(bay_call *call, const bay_answer *answer, void *user);
 
 /* A form: `schema` is the requestedSchema, a flat object schema. */
-BAY_API void bay_call_elicit(bay_call *call, const char *message, const char *schema,
-                             bay_answered answered, void *user);
+BAY_API void bay_call_elicit_schema(bay_call *call, const char *message, const char *schema,
+                                    bay_answered_fn answered, void *user);
 /* A page to visit, for what must not pass through the client (2025-11-25 and later). */
 BAY_API void bay_call_elicit_url(bay_call *call, const char *message, const char *url,
-                                 const char *elicitation_id, bay_answered answered, void *user);
+                                 const char *elicitation_id, bay_answered_fn answered, void *user);
 /* That page is done (notifications/elicitation/complete, to clients that know it). */
 BAY_API void bay_call_elicit_complete(bay_call *call, const char *elicitation_id);
 /* The client's model: one user message; or everything as the params of sampling/createMessage. */
 BAY_API void bay_call_sample(bay_call *call, const char *prompt, int max_tokens,
-                             bay_answered answered, void *user);
-BAY_API void bay_call_sample_json(bay_call *call, const char *params, bay_answered answered,
+                             bay_answered_fn answered, void *user);
+BAY_API void bay_call_sample_json(bay_call *call, const char *params, bay_answered_fn answered,
                                   void *user);
-BAY_API void bay_call_roots(bay_call *call, bay_answered answered, void *user);
+BAY_API void bay_call_roots(bay_call *call, bay_answered_fn answered, void *user);
 /* The key of the next question, in place of its number: "user_name". */
-BAY_API void bay_call_key(bay_call *call, const char *key);
+BAY_API void bay_call_question_key(bay_call *call, const char *key);
 /* Bytes of the handler's own that come back with the next round (at most 16 KiB); empty in the
  * first. Kept for sessions and tasks as well. */
-BAY_API void bay_call_set_state(bay_call *call, const void *bytes, size_t len);
-BAY_API bay_str bay_call_state(bay_call *call);
+BAY_API void bay_call_remember(bay_call *call, const void *bytes, size_t len);
+BAY_API bay_str bay_call_remembered(bay_call *call);
 
 /* Views into an answer live as long as its callback. */
 BAY_API bay_action bay_answer_action(const bay_answer *answer);

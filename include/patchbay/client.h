@@ -20,12 +20,12 @@
  * For the whole header:
  * Owns: strings given are copied; a reply and a list belong to who got them; a `user` pointer stays
  * the caller's. Errors: an error is returned, and told in `diag` (which may be NULL) with what,
- * where and what to do. BAY_REMOTE: the server answered with a JSON-RPC error. A tool that failed
- * is no error: see bay_reply_is_error. Units: times in milliseconds, lengths in bytes. Threads: a
- * client, its requests and whatever is attached to the same server belong to one thread at a time;
- * replies and lists may be read by any. Callbacks run inside the functions that wait or dispatch,
- * never inside one that only starts something. Source: MCP revisions 2024-11-05 to 2026-07-28;
- * extensions tasks, skills and apps. */
+ * where and what to do. BAY_ERR_REMOTE: the server answered with a JSON-RPC error. A tool that
+ * failed is no error: see bay_reply_is_error. Units: times in milliseconds, lengths in bytes.
+ * Threads: a client, its requests and whatever is attached to the same server belong to one thread
+ * at a time; replies and lists may be read by any. Callbacks run inside the functions that wait or
+ * dispatch, never inside one that only starts something. Source: MCP revisions 2024-11-05 to
+ * 2026-07-28; extensions tasks, skills and apps. */
 #ifndef PATCHBAY_CLIENT_H
 #define PATCHBAY_CLIENT_H
 
@@ -59,14 +59,14 @@ BAY_API void bay_client_options_header(bay_client_options *options, const char *
 /* For https: who signs servers' certificates, in place of the system's store, and the client's own
  * certificate chain and key, for servers that ask for one. PEM files, a key without a passphrase;
  * NULL: as before, at first the system's store and no certificate. The connect reads them.
- * Errors: of the connect, BAY_INVALID: a certificate without its key, or an empty name; BAY_TLS: a
- * file that cannot be used, or a key that does not belong to the certificate; BAY_UNSUPPORTED: a
- * library without TLS. BAY_TLS also where a server's certificate is not accepted: signed by nobody
- * who is trusted, expired, or of another host. */
+ * Errors: of the connect, BAY_ERR_INVALID: a certificate without its key, or an empty name;
+ * BAY_ERR_TLS: a file that cannot be used, or a key that does not belong to the certificate;
+ * BAY_ERR_UNSUPPORTED: a library without TLS. BAY_ERR_TLS also where a server's certificate is not
+ * accepted: signed by nobody who is trusted, expired, or of another host. */
 BAY_API void bay_client_options_tls(bay_client_options *options, const char *ca_file,
                                     const char *certificate_file, const char *key_file);
 /* For tests only: accepts every certificate. Whoever is on the way can read and change everything,
- * credentials included: each connect to a URL logs a warning. With a CA file: BAY_INVALID. */
+ * credentials included: each connect to a URL logs a warning. With a CA file: BAY_ERR_INVALID. */
 BAY_API void bay_client_options_insecure(bay_client_options *options);
 /* For commands: NAME=VALUE, added to the environment of this program, all of which a command
  * inherits; and the folder it runs in. */
@@ -81,8 +81,8 @@ typedef enum bay_transport {
     BAY_TRANSPORT_SSE_2024,
 } bay_transport;
 BAY_API void bay_client_options_transport(bay_client_options *options, bay_transport transport);
-/* Without progress for `idle_ms`, or in all after `total_ms`, a request fails with BAY_TIMEOUT and
- * the server is told. 0: the defaults, 60,000 and 600,000. */
+/* Without progress for `idle_ms`, or in all after `total_ms`, a request fails with BAY_ERR_TIMEOUT
+ * and the server is told. 0: the defaults, 60,000 and 600,000. */
 BAY_API void bay_client_options_timeout(bay_client_options *options, uint32_t idle_ms,
                                         uint32_t total_ms);
 /* How often, and with how long a pause at most, a lost connection is made again; 0: the defaults, 8
@@ -97,49 +97,46 @@ BAY_API void bay_client_options_trust_hints(bay_client_options *options);
 /* Declares capabilities.extensions[id] = settings (a JSON object; NULL: {}). */
 BAY_API void bay_client_options_extension(bay_client_options *options, const char *id,
                                           const char *settings);
-BAY_API void bay_client_options_log_to(bay_client_options *options, bay_log_sink sink, void *user,
-                                       bay_log_level most_verbose);
+BAY_API void bay_client_options_log_to(bay_client_options *options, bay_log_level most_verbose,
+                                       bay_log_fn sink, void *user);
 
 /* What the server may ask. A handler declares the capability; it answers at once, or later after
  * bay_question_defer. Legacy servers ask by request, 2026-07-28 servers by "input required"; the
  * handler cannot tell, and a call that needs several rounds ends once. */
-typedef void (*bay_asked)(bay_question *question, void *user);
+typedef void (*bay_asked_fn)(bay_question *question, void *user);
 typedef enum bay_elicitation {
-    BAY_ELICIT_FORM = 1,
-    BAY_ELICIT_URL = 2,
+    BAY_ELICITATION_FORM = 1,
+    BAY_ELICITATION_URL = 2,
 } bay_elicitation;
 /* `modes`: bits. Fields that the person left out get the schema's defaults; what breaks the schema
  * is not sent. */
 BAY_API void bay_client_options_elicitation(bay_client_options *options, unsigned modes,
-                                            bay_asked asked, void *user);
+                                            bay_asked_fn asked, void *user);
 /* `capability`: settings as a JSON object ({"tools":{}}), or NULL. */
 BAY_API void bay_client_options_sampling(bay_client_options *options, const char *capability,
-                                         bay_asked asked, void *user);
+                                         bay_asked_fn asked, void *user);
 /* Roots: answered by the library from the list that bay_client_roots changes. */
 BAY_API void bay_client_options_root(bay_client_options *options, const char *uri,
                                      const char *name);
 
-/* What the server tells. NULL handlers are fine. `changed`: a list of that kind; `updated`: a
- * resource subscribed to; `logged`: a log message outside a request, its params raw. */
+/* What the server tells; NULL: nothing. A list of that kind changed; a resource subscribed to was
+ * updated; a log message outside a request, its params raw. */
+typedef void (*bay_client_changed_fn)(bay_client *client, bay_kind kind, void *user);
+typedef void (*bay_client_updated_fn)(bay_client *client, bay_str uri, void *user);
+typedef void (*bay_client_logged_fn)(bay_client *client, bay_str params, void *user);
 BAY_API void bay_client_options_on_changed(bay_client_options *options,
-                                           void (*changed)(bay_client *client, bay_kind kind,
-                                                           void *user),
-                                           void *user);
+                                           bay_client_changed_fn changed, void *user);
 BAY_API void bay_client_options_on_updated(bay_client_options *options,
-                                           void (*updated)(bay_client *client, bay_str uri,
-                                                           void *user),
-                                           void *user);
-BAY_API void bay_client_options_on_log(bay_client_options *options,
-                                       void (*logged)(bay_client *client, bay_str params,
-                                                      void *user),
+                                           bay_client_updated_fn updated, void *user);
+BAY_API void bay_client_options_on_log(bay_client_options *options, bay_client_logged_fn logged,
                                        void *user);
 /* Every message, as it stands on the wire; header fields are not shown. For looking only: it runs
  * inside whatever sends or receives, functions that only start something included, and what it
  * should start or send itself is not shown to it. */
+typedef void (*bay_client_message_fn)(bay_client *client, bool is_outgoing, bay_str message,
+                                      void *user);
 BAY_API void bay_client_options_on_message(bay_client_options *options,
-                                           void (*traced)(bay_client *client, bool is_outgoing,
-                                                          bay_str message, void *user),
-                                           void *user);
+                                           bay_client_message_fn traced, void *user);
 
 /* ---- a client -----------------------------------------------------------------------------------
  */
@@ -162,12 +159,13 @@ BAY_API bay_err bay_client_attach(struct bay_server *server, const bay_client_op
  * NULL) runs once: with BAY_OK in `diag` when the server can be spoken to, else with why it cannot,
  * as the requests hear it that were waiting; the next request tries again. Not at all after
  * bay_client_close. */
-BAY_API bay_err bay_client_begin(const char *target, const bay_client_options *options,
-                                 void (*connected)(bay_client *client, const bay_diag *diag,
-                                                   void *user),
-                                 void *user, bay_client **out, bay_diag *diag) BAY_MUST_CHECK;
+typedef void (*bay_client_connected_fn)(bay_client *client, const bay_diag *diag, void *user);
+BAY_API bay_err bay_client_connect_start(const char *target, const bay_client_options *options,
+                                         bay_client **out, bay_diag *diag,
+                                         bay_client_connected_fn connected,
+                                         void *user) BAY_MUST_CHECK;
 /* Ends politely (a session is deleted, a process is asked to end, then made to) and frees. Requests
- * still open end with BAY_CANCELLED. Waits for a process, at most 5,000 ms. NULL is fine. Not
+ * still open end with BAY_ERR_CANCELLED. Waits for a process, at most 5,000 ms. NULL is fine. Not
  * inside a callback. */
 BAY_API void bay_client_close(bay_client *client);
 
@@ -179,7 +177,7 @@ BAY_API bay_str bay_client_capabilities(const bay_client *client); /* raw JSON o
 BAY_API bay_str bay_client_instructions(const bay_client *client); /* or empty */
 /* "tools", "resources.subscribe", "extensions.io.modelcontextprotocol/tasks". */
 BAY_API bool bay_client_has(const bay_client *client, const char *capability);
-/* The error object behind the last BAY_REMOTE, raw JSON; until the next request ends. */
+/* The error object behind the last BAY_ERR_REMOTE, raw JSON; until the next request ends. */
 BAY_API bay_str bay_client_remote_error(const bay_client *client);
 
 /* ---- asking, and waiting for it -----------------------------------------------------------------
@@ -223,10 +221,10 @@ BAY_API bay_err bay_client_list(bay_client *client, bay_kind kind, bay_list **ou
                                 bay_diag *diag) BAY_MUST_CHECK;
 /* The same without waiting, also from inside callbacks. `list` NULL: it failed, `diag` says how;
  * else it is the callee's. */
-typedef void (*bay_listed)(bay_client *client, bay_list *list, const bay_diag *diag, void *user);
+typedef void (*bay_listed_fn)(bay_client *client, bay_list *list, const bay_diag *diag, void *user);
 /* `listed` runs exactly once if this succeeds. */
-BAY_API bay_err bay_client_list_start(bay_client *client, bay_kind kind, bay_listed listed,
-                                      void *user, bay_diag *diag) BAY_MUST_CHECK;
+BAY_API bay_err bay_client_list_start(bay_client *client, bay_kind kind, bay_diag *diag,
+                                      bay_listed_fn listed, void *user) BAY_MUST_CHECK;
 BAY_API void bay_list_free(bay_list *list); /* NULL is fine */
 BAY_API size_t bay_list_count(const bay_list *list);
 BAY_API bay_str bay_list_name(const bay_list *list, size_t index);
@@ -251,27 +249,28 @@ BAY_API bay_request *bay_request_tool(bay_client *client, const char *tool, cons
 BAY_API void bay_request_free(bay_request *request); /* only if it was not started */
 BAY_API void bay_request_timeout(bay_request *request, uint32_t idle_ms, uint32_t total_ms);
 /* `total` < 0: unknown; `message` may be empty. */
-BAY_API void bay_request_on_progress(bay_request *request,
-                                     void (*progressed)(bay_request *request, double progress,
-                                                        double total, bay_str message, void *user),
+typedef void (*bay_request_progress_fn)(bay_request *request, double progress, double total,
+                                        bay_str message, void *user);
+BAY_API void bay_request_on_progress(bay_request *request, bay_request_progress_fn progressed,
                                      void *user);
 /* Log messages of this request; `level`: the least severe one wanted. */
+typedef void (*bay_request_logged_fn)(bay_request *request, bay_str params, void *user);
 BAY_API void bay_request_on_log(bay_request *request, const char *level,
-                                void (*logged)(bay_request *request, bay_str params, void *user),
-                                void *user);
+                                bay_request_logged_fn logged, void *user);
 BAY_API void bay_request_meta(bay_request *request, const char *json); /* _meta: a JSON object */
 /* A task is not waited for: the reply is the task itself (bay_reply_task). */
-BAY_API void bay_request_keep_task(bay_request *request);
+BAY_API void bay_request_return_immediately(bay_request *request);
 
-/* `diag->code` says how it went. BAY_OK: with a reply. BAY_REMOTE: with a reply, too, whose
+/* `diag->code` says how it went. BAY_OK: with a reply. BAY_ERR_REMOTE: with a reply, too, whose
  * bay_reply_json is the error object. Anything else: `reply` is NULL. A reply is the callee's. The
  * request is gone when this returns. */
-typedef void (*bay_done)(bay_request *request, bay_reply *reply, const bay_diag *diag, void *user);
-/* Takes the request, also when it fails; `done` runs exactly once if it does not. BAY_STATE: it was
- * started already, and goes on. */
-BAY_API bay_err bay_request_start(bay_request *request, bay_done done, void *user,
-                                  bay_diag *diag) BAY_MUST_CHECK;
-/* The server is told; `done` runs with BAY_CANCELLED, at the next turn. May be called in any
+typedef void (*bay_request_done_fn)(bay_request *request, bay_reply *reply, const bay_diag *diag,
+                                    void *user);
+/* Takes the request, also when it fails; `done` runs exactly once if it does not. BAY_ERR_STATE: it
+ * was started already, and goes on. */
+BAY_API bay_err bay_request_start(bay_request *request, bay_diag *diag, bay_request_done_fn done,
+                                  void *user) BAY_MUST_CHECK;
+/* The server is told; `done` runs with BAY_ERR_CANCELLED, at the next turn. May be called in any
  * callback before that; a request that was not started stays as it is. */
 BAY_API void bay_request_cancel(bay_request *request, const char *reason);
 /* Takes the request, and waits for its end. */
@@ -302,16 +301,16 @@ BAY_API bay_str bay_reply_text(const bay_reply *reply, size_t index);
 BAY_API bay_str bay_reply_mime_type(const bay_reply *reply, size_t index);
 BAY_API bay_str bay_reply_uri(const bay_reply *reply, size_t index);
 BAY_API bay_str bay_reply_role(const bay_reply *reply, size_t index); /* of a prompt's message */
-/* Its bytes, from base64; decoded anew each time. The caller frees them with bay_bytes_free. */
+/* Its bytes, from base64; decoded anew each time. The caller frees them with bay_free. */
 BAY_API bay_err bay_reply_bytes(const bay_reply *reply, size_t index, void **out,
                                 size_t *out_len) BAY_MUST_CHECK;
-BAY_API void bay_bytes_free(void *bytes);
+BAY_API void bay_free(void *bytes);
 BAY_API bay_str bay_reply_item(const bay_reply *reply, size_t index); /* raw JSON */
 BAY_API bay_str bay_reply_structured(const bay_reply *reply);         /* raw JSON, or empty */
 BAY_API bay_str bay_reply_json(const bay_reply *reply);               /* the whole result, raw */
 /* The member of that name of the structured content, else of the result, as text: a string decoded,
  * any other value as its JSON; empty when absent. */
-BAY_API bay_str bay_reply_member(const bay_reply *reply, const char *name);
+BAY_API bay_str bay_reply_str(const bay_reply *reply, const char *name);
 
 /* ---- questions of the server --------------------------------------------------------------------
  * Each is answered once. A handler that returns without answering or deferring has declined. */
@@ -324,7 +323,7 @@ BAY_API bay_str bay_question_schema(const bay_question *question); /* of a form;
  * opened. */
 BAY_API bay_str bay_question_url(const bay_question *question);
 /* `content`: the form's fields as a JSON object; NULL: none but the defaults. What breaks the
- * schema: BAY_INVALID with a diag, and the question is still open. */
+ * schema: BAY_ERR_INVALID with a diag, and the question is still open. */
 BAY_API bay_err bay_question_accept(bay_question *question, const char *content,
                                     bay_diag *diag) BAY_MUST_CHECK;
 BAY_API void bay_question_decline(bay_question *question);
@@ -341,17 +340,9 @@ BAY_API bay_question *bay_question_defer(bay_question *question);
 
 /* Tasks: bay_client_call and every request wait for a task as they wait for an answer: they look at
  * the pace that the server wants, let the handlers above answer what it asks, and return the final
- * result. With bay_request_keep_task: its id and its state. The extension is declared to every
- * server; bay_client_options_extension may give it other settings. Giving up a call that became a
- * task cancels the task; giving up bay_client_task_wait does not. */
-typedef enum bay_task_state {
-    BAY_TASK_NONE, /* the reply is no task */
-    BAY_TASK_WORKING,
-    BAY_TASK_INPUT_REQUIRED,
-    BAY_TASK_COMPLETED,
-    BAY_TASK_FAILED,
-    BAY_TASK_CANCELLED,
-} bay_task_state;
+ * result. With bay_request_return_immediately: its id and its state. The extension is declared to
+ * every server; bay_client_options_extension may give it other settings. Giving up a call that
+ * became a task cancels the task; giving up bay_client_task_wait does not. */
 BAY_API bay_str bay_reply_task(const bay_reply *reply);
 BAY_API bay_task_state bay_reply_task_state(const bay_reply *reply);
 BAY_API bay_err bay_client_task(bay_client *client, const char *id, bay_reply **out,
@@ -361,26 +352,27 @@ BAY_API bay_err bay_client_task_wait(bay_client *client, const char *id, bay_rep
 BAY_API bay_err bay_client_task_cancel(bay_client *client, const char *id,
                                        bay_diag *diag) BAY_MUST_CHECK;
 
-/* Skills: bay_client_list(client, BAY_SKILLS, …) says which there are; nothing is fetched before it
- * is asked for. A file whose size or digest is not what the list says, or a SKILL.md whose front
- * matter is not, is refused: BAY_DENIED, and so is everything of that skill until its entry
- * changes. `skill`: its name where only one has it, or its URI (which need not be listed). `path`:
- * "SKILL.md", "references/FORMS.md". Of a skill whose content is dynamic only the front matter can
- * be verified. BAY_UNSUPPORTED: the server has no skills, or the library cannot take digests. */
+/* Skills: bay_client_list(client, BAY_KIND_SKILLS, …) says which there are; nothing is fetched
+ * before it is asked for. A file whose size or digest is not what the list says, or a SKILL.md
+ * whose front matter is not, is refused: BAY_ERR_DENIED, and so is everything of that skill until
+ * its entry changes. `skill`: its name where only one has it, or its URI (which need not be
+ * listed). `path`: "SKILL.md", "references/FORMS.md". Of a skill whose content is dynamic only the
+ * front matter can be verified. BAY_ERR_UNSUPPORTED: the server has no skills, or the library
+ * cannot take digests. */
 BAY_API bay_err bay_client_skill_file(bay_client *client, const char *skill, const char *path,
                                       bay_reply **out, bay_diag *diag) BAY_MUST_CHECK;
 
 /* ---- event loops --------------------------------------------------------------------------------
  * When the descriptor is readable, or the time (ms, -1: none) has passed, dispatch does what is due
  * without waiting. Ask for the time again after each dispatch and each start. The descriptor stays
- * the same, whatever becomes of connections. BAY_CLOSED: the server cannot be reached, and it is no
- * longer tried; the next request tries again, so this is no reason to close the client. */
+ * the same, whatever becomes of connections. BAY_ERR_CLOSED: the server cannot be reached, and it
+ * is no longer tried; the next request tries again, so this is no reason to close the client. */
 
 BAY_API int bay_client_fd(const bay_client *client);
 BAY_API int bay_client_wait_ms(const bay_client *client);
 BAY_API bay_err bay_client_dispatch(bay_client *client) BAY_MUST_CHECK;
 /* For programs without one: turns the loop until something happened, or for so long (-1: without
- * bound). BAY_OK in both cases; BAY_CLOSED as above. */
+ * bound). BAY_OK in both cases; BAY_ERR_CLOSED as above. */
 BAY_API bay_err bay_client_wait(bay_client *client, int ms) BAY_MUST_CHECK;
 
 #ifdef __cplusplus

@@ -21,36 +21,36 @@ extern "C" {
  * and `release` are given NULL for nothing. All three may be called from any thread. */
 typedef struct bay_allocator {
     size_t size;
-    void *(*alloc)(void *user, size_t bytes);
-    void *(*resize)(void *user, void *old, size_t bytes);
-    void (*release)(void *user, void *old);
+    void *(*alloc)(size_t bytes, void *user);
+    void *(*resize)(void *old, size_t bytes, void *user);
+    void (*release)(void *old, void *user);
     void *user;
 } bay_allocator;
 
 /* Replaces malloc for everything the library allocates; what libuv, OpenSSL, SQLite and PCRE2 need
  * for themselves comes from where those were told. Owns: copied; `user` must outlive the last
- * object. Errors: BAY_INVALID (a member is missing, the size is wrong), BAY_STATE (an object was
- * made already, whatever has become of it). Units: bytes. Threads: before any other call of the
- * library. */
+ * object. Errors: BAY_ERR_INVALID (a member is missing, the size is wrong), BAY_ERR_STATE (an
+ * object was made already, whatever has become of it). Units: bytes. Threads: before any other call
+ * of the library. */
 BAY_API bay_err bay_set_allocator(const bay_allocator *allocator) BAY_MUST_CHECK;
 
 typedef enum bay_log_level {
-    BAY_LOG_ERROR,
-    BAY_LOG_WARNING,
-    BAY_LOG_INFO,
-    BAY_LOG_DEBUG,
+    BAY_LOG_LEVEL_ERROR,
+    BAY_LOG_LEVEL_WARNING,
+    BAY_LOG_LEVEL_INFO,
+    BAY_LOG_LEVEL_DEBUG,
 } bay_log_level;
 
 /* One line of the log. `text` ends in NUL, has at most 1,023 bytes and no secrets; what a terminal
  * would obey or a reader would not see is in it as bay_print shows it. So is `component`. Called
  * from whatever thread has something to say; must not call the object it is of. */
-typedef void (*bay_log_sink)(void *user, bay_log_level level, const char *component,
-                             const char *text);
+typedef void (*bay_log_fn)(bay_log_level level, const char *component, const char *text,
+                           void *user);
 
 /* Where lines go that belong to no object with a sink of its own (bay_server_log_to,
  * bay_client_options_log_to). Without any sink they are dropped; the library never prints. Owns:
  * `user` stays the caller's. Threads: before objects are made. */
-BAY_API void bay_set_log(bay_log_sink sink, void *user, bay_log_level most_verbose);
+BAY_API void bay_log_to(bay_log_level most_verbose, bay_log_fn sink, void *user);
 
 /* Writes text of a peer (an answer, a question, a name, a description) for a person. If `to` is a
  * terminal, then characters that a terminal obeys, that reorder a line or that nobody sees are

@@ -2,7 +2,8 @@
  * revision from 2024-11-05 to 2026-07-28, on stdio and HTTP and in process.
  *
  *     bay_server *server = bay_server_new("weather", "1.0.0");
- *     bay_server_tool(server, "get_weather", "Conditions in a city.", schema, handler, NULL);
+ *     bay_server_tool_schema(server, "get_weather", "Conditions in a city.", schema, handler,
+ * NULL);
  *     return bay_server_main(server, argc, argv);
  *
  * Errors of registration (a bad schema, a bad name, twice the same) are kept by the server and
@@ -44,31 +45,31 @@ BAY_API void bay_server_instructions(bay_server *server, const char *text);
 BAY_API void bay_server_website(bay_server *server, const char *url);
 /* A JSON array of icons: [{"src":"https://…","mimeType":"image/png","sizes":["48x48"]}]. */
 BAY_API void bay_server_icons(bay_server *server, const char *json);
-/* Lines about this server go there, in place of bay_set_log's sink. */
-BAY_API void bay_server_log_to(bay_server *server, bay_log_sink sink, void *user,
-                               bay_log_level most_verbose);
+/* Lines about this server go there, in place of bay_log_to's sink. */
+BAY_API void bay_server_log_to(bay_server *server, bay_log_level most_verbose, bay_log_fn sink,
+                               void *user);
 
 /* Settings that are numbers, read when serving begins; 0 stands for the default, except where it
  * says what 0 is. Out of range: an error of registration. */
-typedef enum bay_setting {
-    BAY_CALL_TIMEOUT_MS,     /* of every call without one of its own; 600,000 */
-    BAY_QUESTION_TIMEOUT_MS, /* until a question counts as unanswered; 600,000 */
-    BAY_STATE_TTL_MS,        /* how long a client may take for its next round; 600,000 */
-    BAY_LIST_TTL_MS,         /* how long lists may be kept by clients; 300,000; 0: not at all */
-    BAY_PAGE_SIZE,           /* entries per page of a list; 0: all on one */
-    BAY_MAX_SESSIONS,        /* 10,000 */
-    BAY_SESSION_IDLE_MS,     /* 1,800,000 */
-    BAY_MAX_REQUESTS,        /* under way per session or connection; 1,024 */
-    BAY_MAX_BODY_BYTES,      /* of one HTTP request; 16 MiB */
-    BAY_MAX_CONNECTIONS,     /* HTTP; 10,000 */
-    BAY_MAX_TASKS,           /* kept at one time; 10,000 */
-    BAY_TASK_TTL_MS,         /* from its creation to its removal; 3,600,000 */
-    BAY_TASK_POLL_MS,        /* what clients are told to wait between two looks; 1,000 */
-    BAY_MAX_REPLY_BYTES,     /* HTTP: of replies that clients have not read, of all servers of the
-                              * process; above it the connection that has read nothing for the
-                              * longest time ends; 16 MiB */
-} bay_setting;
-BAY_API void bay_server_set(bay_server *server, bay_setting setting, int64_t value);
+typedef enum bay_server_setting {
+    BAY_SERVER_SETTING_CALL_TIMEOUT_MS,     /* of every call without one of its own; 600,000 */
+    BAY_SERVER_SETTING_QUESTION_TIMEOUT_MS, /* until a question counts as unanswered; 600,000 */
+    BAY_SERVER_SETTING_STATE_TTL_MS,        /* a client's time for its next round; 600,000 */
+    BAY_SERVER_SETTING_LIST_TTL_MS,     /* of lists that clients keep; 300,000; 0: none are kept */
+    BAY_SERVER_SETTING_PAGE_SIZE,       /* entries per page of a list; 0: all on one */
+    BAY_SERVER_SETTING_MAX_SESSIONS,    /* 10,000 */
+    BAY_SERVER_SETTING_SESSION_IDLE_MS, /* 1,800,000 */
+    BAY_SERVER_SETTING_MAX_REQUESTS,    /* under way per session or connection; 1,024 */
+    BAY_SERVER_SETTING_MAX_BODY_BYTES,  /* of one HTTP request; 16 MiB */
+    BAY_SERVER_SETTING_MAX_CONNECTIONS, /* HTTP; 10,000 */
+    BAY_SERVER_SETTING_MAX_TASKS,       /* kept at one time; 10,000 */
+    BAY_SERVER_SETTING_TASK_TTL_MS,     /* from its creation to its removal; 3,600,000 */
+    BAY_SERVER_SETTING_TASK_POLL_MS,    /* what clients are told to wait between two looks; 1,000 */
+    BAY_SERVER_SETTING_MAX_REPLY_BYTES, /* HTTP: of replies that clients have not read, of all
+                                         * servers of the process; above it the connection that has
+                                         * read nothing for the longest time ends; 16 MiB */
+} bay_server_setting;
+BAY_API void bay_server_set(bay_server *server, bay_server_setting setting, int64_t value);
 
 /* Serve only these revisions, inclusive: "2025-03-26", "2026-07-28". NULL: no bound. */
 BAY_API void bay_server_revisions(bay_server *server, const char *oldest, const char *newest);
@@ -79,8 +80,9 @@ BAY_API void bay_server_revisions(bay_server *server, const char *oldest, const 
 /* `input_schema` is JSON Schema 2020-12 (or draft-07, by $schema) of type object. Arguments that
  * break it never reach the handler: the caller gets a tool error that says what to mend. Top-level
  * properties with "x-mcp-header" are checked against their header fields. */
-BAY_API bay_tool *bay_server_tool(bay_server *server, const char *name, const char *description,
-                                  const char *input_schema, bay_handler handler, void *user);
+BAY_API bay_tool *bay_server_tool_schema(bay_server *server, const char *name,
+                                         const char *description, const char *input_schema,
+                                         bay_handler_fn handler, void *user);
 BAY_API void bay_tool_title(bay_tool *tool, const char *title);
 /* What bay_result_structured gives must fit this; when it does not, the call fails. */
 BAY_API void bay_tool_output_schema(bay_tool *tool, const char *schema);
@@ -103,17 +105,18 @@ BAY_API void bay_tool_enable(bay_tool *tool, bool is_enabled);
  * same; with a client that declares the extension the answer is a task, and what the handler sends,
  * asks and answers goes there. */
 typedef enum bay_task_mode {
-    BAY_TASK_NEVER,      /* the default */
-    BAY_TASK_OPTIONAL,   /* a task for clients that can, a plain call for the others */
-    BAY_TASK_REQUIRED,   /* clients that cannot are refused (-32021) */
-    BAY_TASK_BY_HANDLER, /* a plain call until bay_call_become_task */
+    BAY_TASK_MODE_NEVER,      /* the default */
+    BAY_TASK_MODE_OPTIONAL,   /* a task for clients that can, a plain call for the others */
+    BAY_TASK_MODE_REQUIRED,   /* clients that cannot are refused (-32021) */
+    BAY_TASK_MODE_BY_HANDLER, /* a plain call until bay_call_become_task */
 } bay_task_mode;
 BAY_API void bay_tool_task(bay_tool *tool, bay_task_mode mode);
 /* The handler may be run again from the top when the process died while it was working; otherwise
  * such a task has failed. */
 BAY_API void bay_tool_resumable(bay_tool *tool);
-/* From here on the call is a task, decided by the handler itself (BAY_TASK_BY_HANDLER): before this
- * it may have asked its client in rounds. False: this client cannot, the call goes on as it is. */
+/* From here on the call is a task, decided by the handler itself (BAY_TASK_MODE_BY_HANDLER): before
+ * this it may have asked its client in rounds. False: this client cannot, the call goes on as it
+ * is. */
 BAY_API bool bay_call_become_task(bay_call *call);
 /* A word on what the task is doing. */
 BAY_API void bay_call_task_status(bay_call *call, const char *message);
@@ -124,10 +127,11 @@ BAY_API void bay_call_task_status(bay_call *call, const char *message);
 
 BAY_API bay_resource *bay_server_resource(bay_server *server, const char *uri, const char *name,
                                           const char *description, const char *mime_type,
-                                          bay_handler handler, void *user);
+                                          bay_handler_fn handler, void *user);
 BAY_API bay_resource *bay_server_template(bay_server *server, const char *uri_template,
                                           const char *name, const char *description,
-                                          const char *mime_type, bay_handler handler, void *user);
+                                          const char *mime_type, bay_handler_fn handler,
+                                          void *user);
 BAY_API void bay_resource_title(bay_resource *resource, const char *title);
 BAY_API void bay_resource_annotations(bay_resource *resource, const char *json);
 BAY_API void bay_resource_icons(bay_resource *resource, const char *json);
@@ -142,7 +146,7 @@ BAY_API void bay_resource_enable(bay_resource *resource, bool is_enabled); /* an
 /* `arguments` is a JSON array: [{"name":"city","description":"…","required":true}] or NULL. The
  * handler adds messages with bay_result_message. */
 BAY_API bay_prompt *bay_server_prompt(bay_server *server, const char *name, const char *description,
-                                      const char *arguments, bay_handler handler, void *user);
+                                      const char *arguments, bay_handler_fn handler, void *user);
 BAY_API void bay_prompt_title(bay_prompt *prompt, const char *title);
 BAY_API void bay_prompt_icons(bay_prompt *prompt, const char *json);
 BAY_API void bay_prompt_meta(bay_prompt *prompt, const char *json);
@@ -152,7 +156,7 @@ BAY_API void bay_prompt_enable(bay_prompt *prompt, bool is_enabled); /* any thre
 /* Completion of prompt arguments and template variables: one handler for all; it reads
  * bay_call_name (the prompt's name or the template), bay_call_str(call, "name") and
  * bay_call_str(call, "value") (the argument) and adds values with bay_result_value. */
-BAY_API void bay_server_completion(bay_server *server, bay_handler handler, void *user);
+BAY_API void bay_server_completion(bay_server *server, bay_handler_fn handler, void *user);
 
 /* ---- changes ------------------------------------------------------------------------------------
  * Any thread, also while serving. Clients that asked for it are told, each in its revision's way.
@@ -163,10 +167,8 @@ BAY_API void bay_server_updated(bay_server *server, const char *uri);
 /* A log message tied to no call, to the sessions whose level admits it. */
 BAY_API void bay_server_log(bay_server *server, const char *level, const char *text);
 /* The first subscriber of a resource came, or the last one left: start or stop to watch it. */
-BAY_API void bay_server_on_subscribe(bay_server *server,
-                                     void (*subscribed)(void *user, const char *uri,
-                                                        bool is_wanted),
-                                     void *user);
+typedef void (*bay_subscribed_fn)(bay_server *server, bay_str uri, bool is_wanted, void *user);
+BAY_API void bay_server_on_subscribe(bay_server *server, bay_subscribed_fn subscribed, void *user);
 
 /* ---- extensions ---------------------------------------------------------------------------------
  */
@@ -175,7 +177,7 @@ BAY_API void bay_server_on_subscribe(bay_server *server,
 BAY_API void bay_server_extension(bay_server *server, const char *id, const char *settings);
 /* A method of an extension, outside the protocol's own: the handler reads the params as arguments
  * and answers with bay_call_finish_json or bay_call_error. */
-BAY_API void bay_server_method(bay_server *server, const char *method, bay_handler handler,
+BAY_API void bay_server_method(bay_server *server, const char *method, bay_handler_fn handler,
                                void *user);
 
 /* Skills (io.modelcontextprotocol/skills): the folder of a SKILL.md and what lies beside it, read
@@ -196,20 +198,21 @@ BAY_API void bay_tool_visibility(bay_tool *tool, const char *visibility);
 /* ---- who is calling, and what must not be forged ------------------------------------------------
  */
 
-/* Called for each HTTP request before anything of it is looked at. True: go on (bay_peer_is names
- * the caller); false: 401, with `challenge` as WWW-Authenticate if bay_peer_challenge gave one. */
-typedef bool (*bay_identify)(bay_peer *peer, void *user);
-BAY_API void bay_server_identify(bay_server *server, bay_identify identify, void *user);
+/* Called for each HTTP request before anything of it is looked at. True: go on (bay_peer_principal
+ * names the caller); false: 401, with `challenge` as WWW-Authenticate if bay_peer_challenge gave
+ * one. */
+typedef bool (*bay_identify_fn)(bay_peer *peer, void *user);
+BAY_API void bay_server_identify(bay_server *server, bay_identify_fn identify, void *user);
 /* Anybody may call: the server also listens on addresses that other machines reach although it has
- * no bay_server_identify. With one, bay_server_check says BAY_INVALID: each admits what the other
- * refuses. */
+ * no bay_server_identify. With one, bay_server_check says BAY_ERR_INVALID: each admits what the
+ * other refuses. */
 BAY_API void bay_server_open_on_purpose(bay_server *server);
 BAY_API bay_str bay_peer_field(const bay_peer *peer,
                                const char *name); /* header; `at` NULL: none */
 /* The subject of the client's certificate, which bay_server_tls's `ca_file` signed
  * ("CN=client,O=Example", RFC 2253); empty: the client showed none. */
 BAY_API bay_str bay_peer_certificate(const bay_peer *peer);
-BAY_API void bay_peer_is(bay_peer *peer, const char *principal);
+BAY_API void bay_peer_principal(bay_peer *peer, const char *principal);
 BAY_API void bay_peer_challenge(bay_peer *peer, const char *challenge);
 /* Hosts that requests may name (Host), and pages that may call it (Origin): "mcp.example.com",
  * "https://console.example.com"; "*": any. Without them: on a loopback address names of this
@@ -221,9 +224,9 @@ BAY_API void bay_server_allow_origin(bay_server *server, const char *origin);
  * signs clients' certificates, for bay_peer_certificate; a certificate that it did not sign ends
  * the connection; NULL: clients are not asked for one. Before bay_server_listen, which reads the
  * files.
- * Errors: of registration, where one of the two is missing; of bay_server_listen, BAY_TLS: a file
- * cannot be read, is not PEM, or the key is not the certificate's; BAY_UNSUPPORTED: this library is
- * built without TLS. */
+ * Errors: of registration, where one of the two is missing; of bay_server_listen, BAY_ERR_TLS: a
+ * file cannot be read, is not PEM, or the key is not the certificate's; BAY_ERR_UNSUPPORTED: this
+ * library is built without TLS. */
 BAY_API void bay_server_tls(bay_server *server, const char *certificate_file, const char *key_file,
                             const char *ca_file);
 
@@ -241,7 +244,7 @@ BAY_API void bay_server_store(bay_server *server, const char *path);
 /* ---- serving ------------------------------------------------------------------------------------
  */
 
-/* Are all registrations good? BAY_INVALID and the first error's text if not. */
+/* Are all registrations good? BAY_ERR_INVALID and the first error's text if not. */
 BAY_API bay_err bay_server_check(bay_server *server, bay_diag *diag) BAY_MUST_CHECK;
 
 /* Serves until the end of input (stdio) or SIGTERM (HTTP); frees the server; returns the exit
@@ -250,9 +253,10 @@ BAY_API bay_err bay_server_check(bay_server *server, bay_diag *diag) BAY_MUST_CH
 BAY_API int bay_server_main(bay_server *server, int argc, char **argv);
 
 /* The same in pieces, for a program with a life of its own. First say where, as often as needed:
- * "127.0.0.1:8080" (port 0: a free one), or two descriptors, which stay the caller's. BAY_DENIED:
- * other machines can reach the address (it, or one that its name resolves to, is not a loopback
- * address), there is no bay_server_identify, and nobody said bay_server_open_on_purpose. */
+ * "127.0.0.1:8080" (port 0: a free one), or two descriptors, which stay the caller's.
+ * BAY_ERR_DENIED: other machines can reach the address (it, or one that its name resolves to, is
+ * not a loopback address), there is no bay_server_identify, and nobody said
+ * bay_server_open_on_purpose. */
 BAY_API bay_err bay_server_listen(bay_server *server, const char *address,
                                   bay_diag *diag) BAY_MUST_CHECK;
 BAY_API uint16_t bay_server_port(const bay_server *server); /* of the first listen; 0: none */
@@ -262,7 +266,7 @@ BAY_API bay_err bay_server_pipe(bay_server *server, int in, int out, bay_diag *d
 BAY_API bay_err bay_server_run(bay_server *server, bay_diag *diag) BAY_MUST_CHECK;
 BAY_API void bay_server_stop(bay_server *server); /* any thread, and signal handlers */
 /* … or from an event loop: when the descriptor is readable, or the time (ms, -1: none) has passed,
- * dispatch does what is due without waiting. BAY_EOF: as where bay_server_run returns. */
+ * dispatch does what is due without waiting. BAY_ERR_EOF: as where bay_server_run returns. */
 BAY_API int bay_server_fd(const bay_server *server);
 BAY_API int bay_server_wait_ms(const bay_server *server);
 BAY_API bay_err bay_server_dispatch(bay_server *server) BAY_MUST_CHECK;

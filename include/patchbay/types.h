@@ -1,7 +1,8 @@
 /* The words every other public header is made of: strings, errors, diagnostics.
  *
- * Nothing here allocates and nothing here is thread-bound: the types are plain values.
- * Errors: no function here fails. Units: lengths in bytes. Source: this library's own. */
+ * For the whole header: Owns: nothing is taken or given; texts that are returned are static.
+ * Errors: no function here fails. Units: lengths in bytes. Threads: any. Source: this library's
+ * own, but for the states of tasks: A2A 1.0.1 section 4.1.3. */
 #ifndef PATCHBAY_TYPES_H
 #define PATCHBAY_TYPES_H
 
@@ -32,54 +33,48 @@ typedef struct bay_str {
 /* For "%.*s". */
 #define BAY_STR(s) (int)(s).len, (s).at
 
-/* Every error: name, class, text.
- * Classes: NONE; LOCAL (our caller or this machine is at fault), PEER (the other side is at fault),
- * RETRY (the same call may succeed later), FATAL (the object is of no further use). */
-#define BAY_ERRORS(X)                                                                              \
-    X(OK, NONE, "ok")                                                                              \
-    X(NOMEM, LOCAL, "out of memory")                                                               \
-    X(INVALID, LOCAL, "invalid argument")                                                          \
-    X(STATE, LOCAL, "not possible in this state")                                                  \
-    X(LIMIT, PEER, "a stated limit was exceeded")                                                  \
-    X(SYNTAX, PEER, "malformed input")                                                             \
-    X(UTF8, PEER, "invalid UTF-8")                                                                 \
-    X(DEPTH, PEER, "nested too deeply")                                                            \
-    X(TYPE, PEER, "a value of another type was expected")                                          \
-    X(RANGE, PEER, "the number cannot be represented exactly")                                     \
-    X(NOTFOUND, LOCAL, "not found")                                                                \
-    X(DUPLICATE, PEER, "present more than once")                                                   \
-    X(PROTOCOL, PEER, "the peer broke the protocol")                                               \
-    X(UNSUPPORTED, PEER, "not supported by the peer")                                              \
-    X(VERSION, PEER, "no protocol version in common")                                              \
-    X(DENIED, PEER, "refused")                                                                     \
-    X(CANCELLED, LOCAL, "cancelled")                                                               \
-    X(TIMEOUT, RETRY, "timed out")                                                                 \
-    X(AGAIN, RETRY, "would block; try again when drained")                                         \
-    X(BUSY, RETRY, "too many of these at once")                                                    \
-    X(CLOSED, RETRY, "the connection is closed")                                                   \
-    X(CONNECT, RETRY, "could not connect")                                                         \
-    X(RESOLVE, RETRY, "could not resolve the host name")                                           \
-    X(TLS, PEER, "TLS failed")                                                                     \
-    X(IO, LOCAL, "input/output error")                                                             \
-    X(SPAWN, LOCAL, "could not start the process")                                                 \
-    X(EXITED, RETRY, "the process exited")                                                         \
-    X(REMOTE, PEER, "the peer answered with an error")                                             \
-    X(EOF, NONE, "end of input")                                                                   \
-    X(INTERNAL, FATAL, "internal error")
-
+/* Every error. In brackets its class: none; local (the program or this machine is at fault); peer
+ * (the other side is at fault); retry (the same call may succeed later); fatal (the object is of no
+ * further use). */
 typedef enum bay_err {
-#define BAY_ERROR_ENUM(name, class_name, text) BAY_##name,
-    BAY_ERRORS(BAY_ERROR_ENUM)
-#undef BAY_ERROR_ENUM
-        BAY_ERROR_COUNT
+    BAY_OK,              /* ok [none] */
+    BAY_ERR_NOMEM,       /* out of memory [local] */
+    BAY_ERR_INVALID,     /* invalid argument [local] */
+    BAY_ERR_STATE,       /* not possible in this state [local] */
+    BAY_ERR_LIMIT,       /* a stated limit was exceeded [peer] */
+    BAY_ERR_SYNTAX,      /* malformed input [peer] */
+    BAY_ERR_UTF8,        /* invalid UTF-8 [peer] */
+    BAY_ERR_DEPTH,       /* nested too deeply [peer] */
+    BAY_ERR_TYPE,        /* a value of another type was expected [peer] */
+    BAY_ERR_RANGE,       /* the number cannot be represented exactly [peer] */
+    BAY_ERR_NOT_FOUND,   /* not found [local] */
+    BAY_ERR_DUPLICATE,   /* present more than once [peer] */
+    BAY_ERR_PROTOCOL,    /* the peer broke the protocol [peer] */
+    BAY_ERR_UNSUPPORTED, /* not supported by the peer [peer] */
+    BAY_ERR_VERSION,     /* no protocol version in common [peer] */
+    BAY_ERR_DENIED,      /* refused [peer] */
+    BAY_ERR_CANCELLED,   /* cancelled [local] */
+    BAY_ERR_TIMEOUT,     /* timed out [retry] */
+    BAY_ERR_AGAIN,       /* would block; try again when drained [retry] */
+    BAY_ERR_BUSY,        /* too many of these at once [retry] */
+    BAY_ERR_CLOSED,      /* the connection is closed [retry] */
+    BAY_ERR_CONNECT,     /* could not connect [retry] */
+    BAY_ERR_RESOLVE,     /* could not resolve the host name [retry] */
+    BAY_ERR_TLS,         /* TLS failed [peer] */
+    BAY_ERR_IO,          /* input/output error [local] */
+    BAY_ERR_SPAWN,       /* could not start the process [local] */
+    BAY_ERR_EXITED,      /* the process exited [retry] */
+    BAY_ERR_REMOTE,      /* the peer answered with an error [peer] */
+    BAY_ERR_EOF,         /* end of input [none] */
+    BAY_ERR_INTERNAL,    /* internal error [fatal] */
 } bay_err;
 
 typedef enum bay_err_class {
-    BAY_CLASS_NONE,
-    BAY_CLASS_LOCAL,
-    BAY_CLASS_PEER,
-    BAY_CLASS_RETRY,
-    BAY_CLASS_FATAL,
+    BAY_ERR_CLASS_NONE,
+    BAY_ERR_CLASS_LOCAL,
+    BAY_ERR_CLASS_PEER,
+    BAY_ERR_CLASS_RETRY,
+    BAY_ERR_CLASS_FATAL,
 } bay_err_class;
 
 /* What went wrong, where and what to do. `offset` is in bytes of the input the error is about;
@@ -94,28 +89,46 @@ typedef struct bay_diag {
 
 /* What a server offers, and a client lists. Bits, where several may be meant. */
 typedef enum bay_kind {
-    BAY_TOOLS = 1,
-    BAY_PROMPTS = 2,
-    BAY_RESOURCES = 4,
-    BAY_TEMPLATES = 8, /* resource templates */
-    BAY_SKILLS = 16,   /* extension io.modelcontextprotocol/skills */
+    BAY_KIND_TOOLS = 1,
+    BAY_KIND_PROMPTS = 2,
+    BAY_KIND_RESOURCES = 4,
+    BAY_KIND_TEMPLATES = 8, /* resource templates */
+    BAY_KIND_SKILLS = 16,   /* extension io.modelcontextprotocol/skills */
 } bay_kind;
 
 /* How a person answered a question (elicitation). */
 typedef enum bay_action {
-    BAY_NO_ANSWER, /* the client cannot be asked, is gone, or took too long */
-    BAY_ACCEPT,
-    BAY_DECLINE, /* the person said no */
-    BAY_CANCEL,  /* the person said nothing: closed the dialog */
+    BAY_ACTION_NONE, /* the client cannot be asked, is gone, or took too long */
+    BAY_ACTION_ACCEPT,
+    BAY_ACTION_DECLINE, /* the person said no */
+    BAY_ACTION_CANCEL,  /* the person said nothing: closed the dialog */
 } bay_action;
 
-/* The text of an error. Owns: static storage. Threads: any. Source: the table above. */
+/* How far a task is, of MCP or A2A, by the numbers of A2A's TaskState. COMPLETED, FAILED, CANCELLED
+ * and REJECTED end it; INPUT_REQUIRED and AUTH_REQUIRED interrupt it. */
+typedef enum bay_task_state {
+    BAY_TASK_STATE_UNKNOWN, /* no task, or a state of a later version */
+    BAY_TASK_STATE_SUBMITTED,
+    BAY_TASK_STATE_WORKING,
+    BAY_TASK_STATE_COMPLETED,
+    BAY_TASK_STATE_FAILED,
+    BAY_TASK_STATE_CANCELLED,
+    BAY_TASK_STATE_INPUT_REQUIRED,
+    BAY_TASK_STATE_REJECTED,      /* A2A */
+    BAY_TASK_STATE_AUTH_REQUIRED, /* A2A */
+} bay_task_state;
+
+/* The text of an error. */
 BAY_API const char *bay_err_text(bay_err err);
 
-/* The class of an error. Owns: nothing. Threads: any. Source: the table above. */
+/* The class of an error; fatal: of what is no error. */
 BAY_API bay_err_class bay_err_class_of(bay_err err);
 
-/* The version of the library, "major.minor.patch". Owns: static storage. Threads: any. */
+/* A2A's word for a state: "submitted", "input-required", "canceled", …. */
+BAY_API const char *bay_task_state_text(bay_task_state state);
+BAY_API bool bay_task_state_is_final(bay_task_state state);
+
+/* The version of the library, "major.minor.patch". */
 BAY_API const char *bay_version(void);
 
 #ifdef __cplusplus

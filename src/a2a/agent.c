@@ -216,7 +216,7 @@ bay_err a2a_agent_new(const a2a_agent_options *options, a2a_agent **out)
 {
     a2a_agent *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->service.call = service_call;
     self->service.gone = service_gone;

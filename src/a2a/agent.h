@@ -11,7 +11,7 @@
  * runs waits for its end, at most a2a_agent_limits.waiting of them.
  *
  * Threads: one. References of handlers to turns are counted (a2a_turn_ref); the task behind them
- * may be gone or canceled, and then moves answer BAY_STATE.
+ * may be gone or canceled, and then moves answer BAY_ERR_STATE.
  *
  * Durability: with a persister nothing that a client is told is told before the persister has it.
  * Events of one task go out in order all the same. */
@@ -109,7 +109,8 @@ typedef struct a2a_handler {
      * that in which it was registered. NULL: none; then there is no push capability. */
     void (*push)(void *user, bay_str principal, json_val config, a2a_form form, a2a_event *event,
                  bay_str task);
-    /* Checks the URL of a configuration. BAY_DENIED, BAY_INVALID with `fault`. NULL: all are fine.
+    /* Checks the URL of a configuration. BAY_ERR_DENIED, BAY_ERR_INVALID with `fault`. NULL: all
+     * are fine.
      */
     bay_err (*push_url)(void *user, bay_str url, a2a_fault *fault);
 } a2a_handler;
@@ -129,19 +130,19 @@ typedef struct a2a_agent_options {
 } a2a_agent_options;
 
 bay_err a2a_agent_new(const a2a_agent_options *options, a2a_agent **out) BAY_MUST_CHECK;
-/* Every open call fails with A2A_E_UNAVAILABLE; turns that the handler still has answer BAY_CLOSED.
- * Never inside a callback of the agent. */
+/* Every open call fails with A2A_E_UNAVAILABLE; turns that the handler still has answer
+ * BAY_ERR_CLOSED. Never inside a callback of the agent. */
 void a2a_agent_free(a2a_agent *self);
 a2a_service *a2a_agent_service(a2a_agent *self);
 void a2a_agent_tick(a2a_agent *self);
-/* The card changed; copied. BAY_INVALID: not a JSON object. */
+/* The card changed; copied. BAY_ERR_INVALID: not a JSON object. */
 bay_err a2a_agent_set_card(a2a_agent *self, bay_str card, bay_str extended_card) BAY_MUST_CHECK;
 
 /* A task from its row, before any call. One whose turn was running is given to the handler again
  * (a2a_turn_is_resumed) when may_resume, else it has FAILED, and says so; either happens at the
- * next tick. Errors: BAY_SYNTAX (no row of ours, or of a later release, or one without all its
- * blocks), BAY_DUPLICATE, BAY_LIMIT (more tasks that have not ended than there may be; of those
- * that have ended the oldest go), BAY_NOMEM. */
+ * next tick. Errors: BAY_ERR_SYNTAX (no row of ours, or of a later release, or one without all its
+ * blocks), BAY_ERR_DUPLICATE, BAY_ERR_LIMIT (more tasks that have not ended than there may be; of
+ * those that have ended the oldest go), BAY_ERR_NOMEM. */
 bay_err a2a_agent_restore(a2a_agent *self, const a2a_kept_task *kept,
                           bool may_resume) BAY_MUST_CHECK;
 
@@ -170,8 +171,9 @@ bay_err a2a_turn_task(const a2a_turn *self, buf *out) BAY_MUST_CHECK;
 
 /* Answers with a message instead of a task: only while the task was not opened by any move below.
  * `message`: 1.0, parts at least; ids and role are filled in. Ends nothing by itself.
- * Errors of all moves: BAY_STATE (not possible in this state, or canceled), BAY_CLOSED (the agent
- * is gone), BAY_LIMIT (of a2a_agent_limits), BAY_INVALID (no such message, artifact), BAY_NOMEM. */
+ * Errors of all moves: BAY_ERR_STATE (not possible in this state, or canceled), BAY_ERR_CLOSED (the
+ * agent is gone), BAY_ERR_LIMIT (of a2a_agent_limits), BAY_ERR_INVALID (no such message, artifact),
+ * BAY_ERR_NOMEM. */
 bay_err a2a_turn_reply(a2a_turn *self, json_val message) BAY_MUST_CHECK;
 /* Moves the task; `message` (may be JSON_NONE) goes with the status and into the history. */
 bay_err a2a_turn_status(a2a_turn *self, a2a_state state, json_val message,
@@ -180,13 +182,13 @@ bay_err a2a_turn_status(a2a_turn *self, a2a_state state, json_val message,
 bay_err a2a_turn_reply_text(a2a_turn *self, bay_str text) BAY_MUST_CHECK;
 bay_err a2a_turn_status_text(a2a_turn *self, a2a_state state, bay_str text) BAY_MUST_CHECK;
 /* A chunk of an artifact: 1.0 Artifact (artifactId, parts, …). append false: replaces or begins;
- * true: BAY_INVALID when there is none of that id, BAY_STATE behind its last chunk. */
+ * true: BAY_ERR_INVALID when there is none of that id, BAY_ERR_STATE behind its last chunk. */
 bay_err a2a_turn_artifact(a2a_turn *self, json_val artifact, bool append,
                           bool is_last_chunk) BAY_MUST_CHECK;
 /* Bytes of the handler's own that go with the task's row and that no client sees: at most
  * A2A_TURN_MEMORY_BYTES, replaced whole; counted in task_bytes. For sdk's bay_task_remember: they
- * are there in the next turn, also of another process. BAY_STATE for a turn that was answered by a
- * message, else as all moves. */
+ * are there in the next turn, also of another process. BAY_ERR_STATE for a turn that was answered
+ * by a message, else as all moves. */
 enum { A2A_TURN_MEMORY_BYTES = 64 << 10 };
 bay_err a2a_turn_remember(a2a_turn *self, bay_str bytes) BAY_MUST_CHECK;
 /* What was remembered last; "" before that. Lives until the next a2a_turn_remember. */

@@ -35,14 +35,14 @@ static bay_err chunk_read(chunk *self, json_val artifact, const agent_task *task
         err = a2a_normal_view(A2A_TYPE_ARTIFACT, artifact, most, &self->memory, &artifact, NULL);
     }
     if (err != BAY_OK) {
-        return err == BAY_PROTOCOL ? BAY_INVALID : err;
+        return err == BAY_ERR_PROTOCOL ? BAY_ERR_INVALID : err;
     }
     self->text = json_raw(artifact);
     json_val parts = json_get(artifact, STR("parts"));
     err = json_str(json_get(artifact, STR("artifactId")), &self->memory, &self->id);
     bool has_parts = json_is(parts, JSON_ARRAY) && json_count(parts) > 0;
     if (err != BAY_OK || self->id.len > AGENT_ID_BYTES || !has_parts) {
-        return err != BAY_OK && err != BAY_TYPE ? err : BAY_INVALID;
+        return err != BAY_OK && err != BAY_ERR_TYPE ? err : BAY_ERR_INVALID;
     }
     bay_str raw = json_raw(parts);
     self->parts = (bay_str){raw.at + 1, raw.len - 2};
@@ -79,7 +79,7 @@ static size_t bytes_of(const agent_artifact *self)
 static bay_err grow(agent_task *task)
 {
     if (task->artifact_count >= task->of->limits.artifacts && !task->is_restoring) {
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     if (task->artifact_count < task->artifact_cap) {
         return BAY_OK;
@@ -87,7 +87,7 @@ static bay_err grow(agent_task *task)
     uint32_t cap = task->artifact_cap == 0 ? 1 : task->artifact_cap * 2;
     agent_artifact *artifacts = mem_resize(task->artifacts, cap * sizeof(*artifacts));
     if (artifacts == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     task->artifacts = artifacts;
     task->artifact_cap = cap;
@@ -99,7 +99,7 @@ static bay_err build(const chunk *from, size_t most, agent_artifact *out)
     agent_artifact made = {.head_len = from->head.len};
     made.head = mem_alloc(from->head.len + from->id.len);
     if (made.head == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     memcpy(made.head, from->head.at, from->head.len);
     if (from->id.len > 0) {
@@ -211,9 +211,9 @@ bay_err agent_artifact_add(agent_task *self, json_val artifact, bool append, boo
     if (err == BAY_OK) {
         agent_artifact *known = find(self, from.id);
         if (append && known == NULL) {
-            err = BAY_INVALID;
+            err = BAY_ERR_INVALID;
         } else if (append && known->is_complete) {
-            err = BAY_STATE;
+            err = BAY_ERR_STATE;
         } else {
             err = agent_task_open(self);
         }

@@ -11,11 +11,11 @@ static bay_err add_modes(agent_card *self, json_val modes)
     json_iter it = json_iter_of(modes);
     while (json_next(&it)) {
         if (self->mode_count == AGENT_MODES) {
-            return BAY_LIMIT;
+            return BAY_ERR_LIMIT;
         }
         bay_err err = json_str(it.value, &self->memory, &self->modes[self->mode_count]);
         if (err != BAY_OK) {
-            return err == BAY_TYPE ? BAY_INVALID : err;
+            return err == BAY_ERR_TYPE ? BAY_ERR_INVALID : err;
         }
         self->mode_count++;
     }
@@ -40,12 +40,12 @@ static bay_err read_extensions(agent_card *self, json_val capabilities)
             continue;
         }
         if (self->extension_count == AGENT_EXTENSIONS) {
-            return BAY_LIMIT;
+            return BAY_ERR_LIMIT;
         }
         bay_err err = json_str(json_get(it.value, STR("uri")), &self->memory,
                                &self->extensions[self->extension_count]);
         if (err != BAY_OK) {
-            return err == BAY_TYPE ? BAY_INVALID : err;
+            return err == BAY_ERR_TYPE ? BAY_ERR_INVALID : err;
         }
         self->extension_count++;
     }
@@ -56,7 +56,7 @@ static bay_err read_text(agent_card *self, bay_str card, bay_str extended_card)
 {
     self->text = mem_alloc(card.len + extended_card.len + 1);
     if (self->text == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     if (card.len > 0) {
         memcpy(self->text, card.at, card.len);
@@ -68,7 +68,7 @@ static bay_err read_text(agent_card *self, bay_str card, bay_str extended_card)
     json_doc doc;
     bay_err err = json_parse(&doc, (bay_str){self->text, card.len}, NULL, &self->memory, NULL);
     if (err != BAY_OK || !json_is(json_root(&doc), JSON_OBJECT)) {
-        return err == BAY_NOMEM ? err : BAY_INVALID;
+        return err == BAY_ERR_NOMEM ? err : BAY_ERR_INVALID;
     }
     json_val capabilities = json_get(json_root(&doc), STR("capabilities"));
     self->can_stream = json_true(json_get(capabilities, STR("streaming")));

@@ -22,13 +22,13 @@ bay_err agent_event_add(agent_task *self, bay_str json, bool is_last)
 {
     /* Only what the persister still has to confirm can pile up so far. */
     if (self->event_bytes > self->of->limits.task_bytes) {
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     agent_event *made = mem_zalloc(sizeof(*made));
     a2a_event *event = made != NULL ? a2a_event_new(json, self->revision, is_last) : NULL;
     if (event == NULL) {
         mem_free(made);
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     made->event = event;
     agent_event_take(self, made);

@@ -67,7 +67,7 @@ static bay_err collect(const agent_task *self, a2a_event **small, a2a_event ***o
     }
     a2a_event **events = len <= PUT_EVENTS ? small : mem_array(len, sizeof(a2a_event *));
     if (events == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     list_link *link = first != NULL ? &first->in_task : NULL;
     for (size_t i = 0; i < len; i++, link = link->next) {
@@ -156,7 +156,7 @@ static void agent_flush_give_up(agent_task *self)
     if (err == BAY_OK) {
         text = say(self, words);
         err = text != NULL ? agent_task_set_state(self, A2A_FAILED, text, (bay_str){NULL, 0})
-                           : BAY_NOMEM;
+                           : BAY_ERR_NOMEM;
     }
     if (err != BAY_OK && self->is_open) {
         try_later(self);
@@ -218,7 +218,7 @@ static void flush_turns(agent_task *self)
     } else if (!self->is_open && self->answer == NULL && wants_opening(self) &&
                agent_task_open(self) != BAY_OK) {
         a2a_fault fault;
-        agent_fault_of(&fault, BAY_NOMEM);
+        agent_fault_of(&fault, BAY_ERR_NOMEM);
         agent_task_remove(self, &fault, true);
     }
 }

@@ -6,7 +6,8 @@
  *                      └─ configs  (webhooks)
  *
  * - Every change of a task takes the next number of its `revision`; an event's sequence is the
- *   revision that it brought about. `kept` is the revision that the persister has. Nothing newer than
+ *   revision that it brought about. `kept` is the revision that the persister has. Nothing newer
+ * than
  *   that is told.
  * - Whatever calls in goes through agent_enter and agent_leave. Changes only mark their task; the
  *   outermost leave settles what was marked: puts, answers, events, deliveries, next turns. So an
@@ -317,7 +318,7 @@ void agent_buffer_back(a2a_agent *self, buf *buffer);
 
 bay_err agent_card_read(agent_card *self, bay_str card, bay_str extended_card);
 void agent_card_fini(agent_card *self);
-/* BAY_OK or BAY_PROTOCOL with `fault`. */
+/* BAY_OK or BAY_ERR_PROTOCOL with `fault`. */
 bay_err agent_card_check_extensions(const agent_card *self, bay_str sent, a2a_fault *fault);
 bay_err agent_card_check_parts(const agent_card *self, json_val parts, arena *memory,
                                a2a_fault *fault);
@@ -332,8 +333,8 @@ typedef enum agent_naming {
 } agent_naming;
 
 /* A task that is not open yet. `hash`: of its id, in the agent's map. `room`: bytes in its memory
- * for the message that begins it, as agent_task_receive needs them. BAY_BUSY: there are too many;
- * BAY_NOMEM. */
+ * for the message that begins it, as agent_task_receive needs them. BAY_ERR_BUSY: there are too
+ * many; BAY_ERR_NOMEM. */
 bay_err agent_task_new(a2a_agent *of, bay_str id, uint64_t hash, bay_str principal,
                        bay_str context_id, agent_naming naming, size_t room, agent_task **out);
 /* The open task of that id, if it is that principal's; NULL otherwise. */
@@ -352,7 +353,7 @@ static inline size_t agent_task_most(const agent_task *self)
 {
     return self->is_restoring ? SIZE_MAX / 4 : self->of->limits.task_bytes;
 }
-/* Room for that much more, in the task and in all. Old tasks may go. BAY_LIMIT. */
+/* Room for that much more, in the task and in all. Old tasks may go. BAY_ERR_LIMIT. */
 bay_err agent_task_room(agent_task *self, size_t bytes);
 void agent_task_count(agent_task *self, size_t more, size_t less);
 /* Takes `text` also when it fails. */
@@ -378,7 +379,7 @@ void agent_artifact_fini(agent_artifact *self);
 /* The id of the context that a task begins: another UUID, of which the task's is made in the same
  * way. False: the task's id is no UUID. */
 bool agent_context_name(bay_str task_id, char out[36]);
-/* The task's context, of that id and caller. BAY_NOMEM. */
+/* The task's context, of that id and caller. BAY_ERR_NOMEM. */
 bay_err agent_context_join(agent_task *task, bay_str principal, bay_str id, agent_naming naming);
 agent_context *agent_context_find(a2a_agent *of, bay_str principal, bay_str id); /* none taken */
 agent_owner *agent_owner_find(a2a_agent *of, bay_str principal);
@@ -440,9 +441,9 @@ void agent_write_status_event(const agent_task *self, bay_str metadata, buf *out
 void agent_write_artifact_event(const agent_task *self, bay_str artifact, bool append,
                                 bool is_last_chunk, buf *out);
 /* A Message of the agent, from what its handler says of it. `ids`: the task's, or those behind
- * context_at. BAY_INVALID. */
+ * context_at. BAY_ERR_INVALID. */
 bay_err agent_write_message(a2a_agent *self, json_val message, bay_str ids, buf *out);
-/* The same, of one part: a text. BAY_INVALID when it is too long for a part. */
+/* The same, of one part: a text. BAY_ERR_INVALID when it is too long for a part. */
 bay_err agent_write_text(a2a_agent *self, bay_str text, bay_str ids, buf *out);
 /* A Message of a client, with the ids that it has now, in place of its own. */
 void agent_write_received(json_val message, bool has_ids, bay_str ids, buf *out);
@@ -464,7 +465,7 @@ void agent_reply_join(agent_reply *self);
 void agent_reply_with_task(agent_reply *self);
 /* `out` (cleared), as soon as all that it waits for is kept. */
 void agent_reply_hold(agent_reply *self, buf *out, agent_wait *waits, size_t count);
-/* Its first event is the task as it is now. BAY_NOMEM. */
+/* Its first event is the task as it is now. BAY_ERR_NOMEM. */
 bay_err agent_stream_snapshot(agent_reply *self);
 /* The task was just opened: who wants less of the history than others gets a first event of its
  * own. */
@@ -500,7 +501,7 @@ typedef struct agent_turn_fields {
 } agent_turn_fields;
 bay_err agent_turn_new(a2a_agent *of, agent_task *task, json_val request,
                        const agent_turn_fields *fields, a2a_turn **out);
-/* BAY_NOMEM, BAY_LIMIT: its task cannot move on; the handler was not called. */
+/* BAY_ERR_NOMEM, BAY_ERR_LIMIT: its task cannot move on; the handler was not called. */
 bay_err agent_turn_begin(a2a_turn *self);
 void agent_turn_cancel(a2a_turn *self);
 /* Nothing that it does reaches anybody from now on. */
@@ -535,7 +536,7 @@ void agent_extended_card(a2a_agent *self, a2a_call *call);
 
 /* ---- agent_push.c */
 
-/* Adds or replaces. BAY_PROTOCOL with `fault`, BAY_NOMEM. */
+/* Adds or replaces. BAY_ERR_PROTOCOL with `fault`, BAY_ERR_NOMEM. */
 bay_err agent_config_add(agent_task *task, a2a_call *call, json_val config, agent_config **out,
                          a2a_fault *fault);
 bay_err agent_config_restore(agent_task *task, json_val config, a2a_form form);
@@ -576,8 +577,8 @@ void agent_cut_fini(agent_cut *self);
 /* The put that it went with is over. */
 void agent_cut_flush(agent_task *self, bool is_kept);
 void agent_overflow_drop(agent_task *self); /* the task is gone */
-/* Takes up one that the persister has; a reference for the caller. BAY_SYNTAX: another thing has
- * it; BAY_NOMEM. */
+/* Takes up one that the persister has; a reference for the caller. BAY_ERR_SYNTAX: another thing
+ * has it; BAY_ERR_NOMEM. */
 bay_err agent_overflow_restore(agent_task *self, const agent_link *from, agent_overflow **out);
 /* What nobody took up goes with the next put. */
 bay_err agent_overflow_forget(agent_task *self, const a2a_overflow_block *blocks, size_t count);
@@ -594,7 +595,7 @@ typedef struct agent_row_join {
     size_t count;
     size_t cap;
 } agent_row_join;
-/* BAY_SYNTAX: a block is not there, or is not what the row says. */
+/* BAY_ERR_SYNTAX: a block is not there, or is not what the row says. */
 bay_err agent_row_join_make(const a2a_kept_task *from, agent_row_join *out);
 void agent_row_join_fini(agent_row_join *self);
 const agent_link *agent_row_join_find(const agent_row_join *self, const char *at); /* NULL: none */

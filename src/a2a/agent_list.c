@@ -107,8 +107,9 @@ static bay_err listing_read(a2a_agent *agent, listing *self)
         err = read_text(self, member[CONTEXT_ID], &self->context_id);
     }
     if (err != BAY_OK) {
-        return err == BAY_NOMEM ? err
-                                : a2a_fault_set(fault, A2A_E_INVALID_PARAMS, "params: not valid");
+        return err == BAY_ERR_NOMEM
+                   ? err
+                   : a2a_fault_set(fault, A2A_E_INVALID_PARAMS, "params: not valid");
     }
     if (json_kind_of(member[PAGE_SIZE]) > JSON_NULL &&
         (json_int64(member[PAGE_SIZE], &size) != BAY_OK || size < 1 || size > PAGE_MOST)) {
@@ -241,19 +242,19 @@ static bay_err unkept(const listing *self, agent_wait **out, size_t *count)
             agent_wait *wait = &waits[(*count)++];
             wait->revision = task->revision;
             if (arena_dup(self->call->memory, task->id, &wait->id) != BAY_OK) {
-                return BAY_NOMEM;
+                return BAY_ERR_NOMEM;
             }
         }
     }
     *out = waits;
-    return waits != NULL ? BAY_OK : BAY_NOMEM;
+    return waits != NULL ? BAY_OK : BAY_ERR_NOMEM;
 }
 
 void agent_list(a2a_agent *self, a2a_call *call)
 {
     listing asked = {.call = call};
     bay_err err = listing_read(self, &asked);
-    if (err == BAY_PROTOCOL) {
+    if (err == BAY_ERR_PROTOCOL) {
         a2a_call_fail(call, &asked.fault);
         return;
     }

@@ -57,7 +57,7 @@ agent_owner *agent_owner_find(a2a_agent *of, bay_str principal)
 
 enum { KEY_ON_STACK = 512 };
 
-/* BAY_NOMEM: whether there is one is not known. */
+/* BAY_ERR_NOMEM: whether there is one is not known. */
 static bay_err mapped_context(a2a_agent *of, bay_str principal, bay_str id, agent_context **out)
 {
     *out = NULL;
@@ -68,7 +68,7 @@ static bay_err mapped_context(a2a_agent *of, bay_str principal, bay_str id, agen
     size_t len = BYTES_U64 + principal.len + id.len;
     char *key = len <= sizeof(small) ? small : mem_alloc(len);
     if (key == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     bytes_put_u64(key, principal.len);
     if (principal.len > 0) {
@@ -167,7 +167,7 @@ static bay_err begin_own(agent_task *task, bay_str principal)
 {
     agent_owner *owner = owner_get(task->of, principal);
     if (owner == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     owner->refs++;
     bay_str quoted = str_from(task->ids, task->context_at + sizeof("\"contextId\":") - 1);
@@ -209,7 +209,7 @@ bay_err agent_context_join(agent_task *task, bay_str principal, bay_str id, agen
     bool may_be = naming == AGENT_CONTEXT_GIVEN;
     agent_context *self = NULL;
     if (may_be && mapped_context(of, principal, id, &self) != BAY_OK) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     agent_task *alone = may_be && self == NULL ? lone_task(of, principal, id) : NULL;
     if (alone != NULL) {
@@ -220,7 +220,7 @@ bay_err agent_context_join(agent_task *task, bay_str principal, bay_str id, agen
         self = context_new(of, principal, id);
     }
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->refs++;
     task->context = self;
@@ -252,7 +252,7 @@ bay_err agent_order_reserve(agent_owner *self)
     size_t cap = needed + needed / 2;
     agent_entry *entries = mem_resize(self->entries, cap * sizeof(*entries));
     if (entries == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->entries = entries;
     self->cap = cap;

@@ -6,8 +6,8 @@
  *   artifact ── overflow ── block, block, block │ the rest, in the row
  *   message, message, message ── overflow ── block
  *
- * - An overflow's number is new in its task, so an artifact that is replaced has nothing of the old.
- * - What a put that failed would have kept is cut anew by the next.
+ * - An overflow's number is new in its task, so an artifact that is replaced has nothing of the
+ * old. - What a put that failed would have kept is cut anew by the next.
  * - A task that ends with its first put stays in its row: there is nothing to be written twice. */
 #include "a2a/agent_internal.h"
 #include "base/bytes.h"
@@ -69,7 +69,7 @@ static a2a_overflow_block *add_block(agent_cut *self, const agent_overflow *over
         size_t cap = self->cap == 0 ? 4 : self->cap * 2;
         a2a_overflow_block *blocks = mem_resize(self->blocks, cap * sizeof(*blocks));
         if (blocks == NULL) {
-            self->err = BAY_NOMEM;
+            self->err = BAY_ERR_NOMEM;
         } else {
             self->blocks = blocks;
             self->cap = cap;
@@ -94,7 +94,7 @@ static agent_overflow *begin_texts(agent_cut *self, agent_task *task)
     agent_overflow *overflow =
         self->err == BAY_OK ? overflow_new(task, task->last_overflow + 1) : NULL;
     if (overflow == NULL) {
-        self->err = BAY_NOMEM;
+        self->err = BAY_ERR_NOMEM;
     } else if (add_block(self, overflow) == NULL) {
         agent_overflow_unref(overflow);
         overflow = NULL;
@@ -133,7 +133,7 @@ static void cut_artifact(agent_cut *self, agent_task *task, agent_artifact *arti
     }
     if (artifact->overflow == NULL) {
         artifact->overflow = overflow_new(task, task->last_overflow + 1);
-        self->err = artifact->overflow != NULL ? BAY_OK : BAY_NOMEM;
+        self->err = artifact->overflow != NULL ? BAY_OK : BAY_ERR_NOMEM;
     }
     a2a_overflow_block *block = self->err == BAY_OK ? add_block(self, artifact->overflow) : NULL;
     if (block != NULL) {
@@ -366,7 +366,7 @@ bay_err agent_overflow_restore(agent_task *self, const agent_link *from, agent_o
     agent_overflow *overflow = find(self, from->overflow);
     if (overflow != NULL) { /* only texts share one */
         if (from->cut > 0 || overflow->cut > 0) {
-            return BAY_SYNTAX;
+            return BAY_ERR_SYNTAX;
         }
         overflow->refs++;
         *out = overflow;
@@ -374,7 +374,7 @@ bay_err agent_overflow_restore(agent_task *self, const agent_link *from, agent_o
     }
     overflow = overflow_new(self, from->overflow);
     if (overflow == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     overflow->blocks = overflow->kept_blocks = from->blocks;
     overflow->cut = overflow->kept_cut = from->cut;

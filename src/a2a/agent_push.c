@@ -61,7 +61,7 @@ static bay_err config_new(json_val value, bay_str id, a2a_form form, agent_confi
 {
     agent_config *self = mem_zalloc(sizeof(*self) + id.len);
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     char *text = (char *)(self + 1);
     memcpy(text, id.at, id.len);
@@ -122,11 +122,11 @@ static bay_err check_url(const a2a_agent *agent, a2a_call *call, json_val value,
     }
     fault->error = A2A_NO_ERROR;
     err = handler->push_url(agent->options.user, url, fault);
-    if (err == BAY_OK || err == BAY_NOMEM) {
+    if (err == BAY_OK || err == BAY_ERR_NOMEM) {
         return err;
     }
     return fault->error != A2A_NO_ERROR
-               ? BAY_PROTOCOL
+               ? BAY_ERR_PROTOCOL
                : a2a_fault_set(fault, A2A_E_INVALID_PARAMS, "url: not allowed");
 }
 
@@ -227,7 +227,7 @@ static void agent_push_answer(a2a_call *call, agent_task *task, bay_str json)
     }
     if (wait == NULL || arena_dup(call->memory, task->id, &wait->id) != BAY_OK) {
         call->user = NULL;
-        agent_fail_err(call, BAY_NOMEM);
+        agent_fail_err(call, BAY_ERR_NOMEM);
         return;
     }
     wait->revision = task->revision;
@@ -260,7 +260,7 @@ void agent_create_config(a2a_agent *self, a2a_call *call)
     }
     bay_err err = agent_config_add(task, call, call->params, &config, &fault);
     if (err != BAY_OK) {
-        if (err != BAY_PROTOCOL) {
+        if (err != BAY_ERR_PROTOCOL) {
             agent_fault_of(&fault, err);
         }
         a2a_call_fail(call, &fault);

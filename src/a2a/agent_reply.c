@@ -23,7 +23,7 @@ void agent_fail(a2a_call *call, a2a_error error, const char *format, ...)
 
 void agent_fault_of(a2a_fault *fault, bay_err err)
 {
-    bool is_full = err == BAY_BUSY || err == BAY_LIMIT;
+    bool is_full = err == BAY_ERR_BUSY || err == BAY_ERR_LIMIT;
     err_ignore(a2a_fault_set(fault, is_full ? A2A_E_BUSY : A2A_E_INTERNAL,
                              is_full ? "too many or too large tasks (%s); try again later"
                                      : "the agent could not do it: %s",
@@ -66,7 +66,7 @@ agent_reply *agent_reply_new(a2a_call *call, agent_task *task)
     agent_reply *self =
         is_stream ? mem_zalloc(sizeof(*self)) : arena_zalloc(call->memory, sizeof(*self));
     if (self == NULL) {
-        agent_fail_err(call, BAY_NOMEM);
+        agent_fail_err(call, BAY_ERR_NOMEM);
         return NULL;
     }
     self->call = call;
@@ -151,11 +151,11 @@ void agent_reply_with_task(agent_reply *self)
     } else {
         agent_wait *wait = arena_zalloc(self->call->memory, sizeof(*wait));
         if (wait == NULL) {
-            agent_reply_fail_err(self, BAY_NOMEM);
+            agent_reply_fail_err(self, BAY_ERR_NOMEM);
         } else {
             *wait = (agent_wait){task->id, task->revision};
             if (arena_dup(self->call->memory, task->id, &wait->id) != BAY_OK) {
-                agent_reply_fail_err(self, BAY_NOMEM);
+                agent_reply_fail_err(self, BAY_ERR_NOMEM);
             } else {
                 agent_reply_hold(self, &out, wait, 1);
             }
@@ -190,7 +190,7 @@ void agent_reply_hold(agent_reply *self, buf *out, agent_wait *waits, size_t cou
     bay_str text = buf_view(out);
     self->held = out->err == BAY_OK ? mem_dup(text.at, text.len) : NULL;
     if (self->held == NULL) {
-        agent_reply_fail_err(self, out->err != BAY_OK ? out->err : BAY_NOMEM);
+        agent_reply_fail_err(self, out->err != BAY_OK ? out->err : BAY_ERR_NOMEM);
         return;
     }
     self->held_len = text.len;
@@ -307,7 +307,7 @@ bay_err agent_stream_snapshot(agent_reply *self)
                               ? agent_event_last_snapshot(self->task, self->history_length)
                               : agent_event_snapshot(self->task, self->history_length);
     if (snapshot == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->first = snapshot;
     self->first_at = self->sent = self->task->revision;
@@ -337,7 +337,7 @@ static bool ends_at_last(const agent_reply *self)
 static bay_err send_as_not_last(agent_reply *self, const a2a_event *event)
 {
     a2a_event *twin = a2a_event_new(a2a_event_json(event), a2a_event_sequence(event), false);
-    bay_err err = twin != NULL ? a2a_call_event(self->call, twin) : BAY_NOMEM;
+    bay_err err = twin != NULL ? a2a_call_event(self->call, twin) : BAY_ERR_NOMEM;
     a2a_event_unref(twin);
     return err;
 }
@@ -349,17 +349,17 @@ static bool stream_send(agent_reply *self, a2a_event *event)
     bool is_last = a2a_event_is_last(event) && ends_at_last(self);
     bay_err err = is_last || !a2a_event_is_last(event) ? a2a_call_event(self->call, event)
                                                        : send_as_not_last(self, event);
-    if (err == BAY_OK || err == BAY_AGAIN) {
+    if (err == BAY_OK || err == BAY_ERR_AGAIN) {
         self->has_told = true;
         self->sent = sequence > self->sent ? sequence : self->sent;
-        self->is_blocked = err == BAY_AGAIN;
+        self->is_blocked = err == BAY_ERR_AGAIN;
         agent_dedup_leave(self->task->of, self, true);
         if (is_last) {
             agent_stream_end(self);
         }
         return !is_last && err == BAY_OK;
     }
-    if (err == BAY_CLOSED) {
+    if (err == BAY_ERR_CLOSED) {
         agent_stream_end(self);
     } else {
         agent_reply_fail_err(self, err);
@@ -376,7 +376,7 @@ static void stream_answer(agent_reply *self)
     a2a_event *event = out.err == BAY_OK ? a2a_event_new(buf_view(&out), 0, true) : NULL;
     agent_buffer_back(self->task->of, &out);
     if (event == NULL) {
-        agent_reply_fail_err(self, BAY_NOMEM);
+        agent_reply_fail_err(self, BAY_ERR_NOMEM);
         return;
     }
     stream_send(self, event);

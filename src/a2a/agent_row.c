@@ -146,7 +146,7 @@ typedef struct row {
 static bay_err read_str(row *self, json_val object, bay_str key, bay_str *out)
 {
     bay_err err = json_str(json_get(object, key), &self->memory, out);
-    return err == BAY_TYPE ? BAY_SYNTAX : err;
+    return err == BAY_ERR_TYPE ? BAY_ERR_SYNTAX : err;
 }
 
 static bay_err row_read(row *self)
@@ -163,7 +163,7 @@ static bay_err row_read(row *self)
     bay_str text = is_whole ? self->from->row : buf_view(&self->whole.text);
     err = json_parse(&self->doc, text, &limits, &self->memory, NULL);
     if (err != BAY_OK) {
-        return err == BAY_NOMEM ? err : BAY_SYNTAX;
+        return err == BAY_ERR_NOMEM ? err : BAY_ERR_SYNTAX;
     }
     self->root = json_root(&self->doc);
     self->task = json_get(self->root, STR("task"));
@@ -173,7 +173,7 @@ static bay_err row_read(row *self)
         json_uint64(json_get(self->root, STR("revision")), &self->revision) != BAY_OK ||
         json_uint64(json_get(self->root, STR("order")), &self->order) != BAY_OK ||
         self->revision == 0 || self->order == 0) {
-        return BAY_SYNTAX;
+        return BAY_ERR_SYNTAX;
     }
     err = read_str(self, self->root, STR("principal"), &self->principal);
     if (err == BAY_OK) {
@@ -191,7 +191,7 @@ static bay_err row_read(row *self)
     }
     if (err == BAY_OK && (self->state == A2A_STATE_UNSPECIFIED || self->id.len == 0 ||
                           !agent_read_time(name, &self->status_ms))) {
-        err = BAY_SYNTAX;
+        err = BAY_ERR_SYNTAX;
     }
     return err;
 }
@@ -210,14 +210,14 @@ static bay_err take_up(agent_task *task, const row *from, const char *at, agent_
         *out_place = link->place;
     }
     return (link->cut > 0) == (out_place == NULL) ? agent_overflow_restore(task, link, to)
-                                                  : BAY_SYNTAX;
+                                                  : BAY_ERR_SYNTAX;
 }
 
 static bay_err restore_text(agent_task *task, const row *from, bay_str json, agent_text **out)
 {
     agent_text *text = agent_text_new(json);
     if (text == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     bay_err err = take_up(task, from, json.at, &text->overflow, &text->place);
     if (err != BAY_OK) {
@@ -268,7 +268,7 @@ static bay_err restore_memory(agent_task *task, row *from)
     }
     if (err == BAY_OK) {
         task->memory = agent_text_new(buf_view(&bytes));
-        err = task->memory != NULL ? BAY_OK : BAY_NOMEM;
+        err = task->memory != NULL ? BAY_OK : BAY_ERR_NOMEM;
         agent_task_count(task, bytes.len, 0);
     }
     if (err == BAY_OK) { /* behind the quote */
@@ -276,7 +276,7 @@ static bay_err restore_memory(agent_task *task, row *from)
                       &task->memory->place);
     }
     buf_fini(&bytes);
-    return err == BAY_OK || err == BAY_NOMEM ? err : BAY_SYNTAX;
+    return err == BAY_OK || err == BAY_ERR_NOMEM ? err : BAY_ERR_SYNTAX;
 }
 
 /* The one that was just added. Should it be written otherwise now it is kept anew. */
@@ -289,7 +289,7 @@ static bay_err take_up_artifact(agent_task *task, const row *from, bay_str parts
     bay_err err = take_up(task, from, parts.at + 1, &artifact->overflow, NULL);
     return err == BAY_OK && artifact->overflow != NULL &&
                    artifact->overflow->cut > artifact->parts.len
-               ? BAY_SYNTAX
+               ? BAY_ERR_SYNTAX
                : err;
 }
 
@@ -307,7 +307,7 @@ static bay_err restore_artifacts(agent_task *task, const row *from)
             err = take_up_artifact(task, from, json_raw(json_get(it.value, STR("parts"))));
         }
         if (err != BAY_OK) {
-            return err == BAY_INVALID ? BAY_SYNTAX : err;
+            return err == BAY_ERR_INVALID ? BAY_ERR_SYNTAX : err;
         }
         if (is_complete) {
             has_complete = json_next(&complete);
@@ -322,11 +322,11 @@ static bay_err restore_configs(agent_task *task, const row *from)
     while (json_next(&it)) {
         uint64_t form = A2A_FORMS;
         if (json_uint64(json_get(it.value, STR("form")), &form) != BAY_OK || form >= A2A_FORMS) {
-            return BAY_SYNTAX;
+            return BAY_ERR_SYNTAX;
         }
         bay_err err = agent_config_restore(task, json_get(it.value, STR("config")), (a2a_form)form);
         if (err != BAY_OK) {
-            return err == BAY_TYPE ? BAY_SYNTAX : err;
+            return err == BAY_ERR_TYPE ? BAY_ERR_SYNTAX : err;
         }
     }
     return BAY_OK;
@@ -364,12 +364,12 @@ static bay_err restore_turns(agent_task *task, row *from, bool may_resume)
         principal_unref(fields.principal);
         fields.principal = NULL;
         if (err != BAY_OK) {
-            return err == BAY_TYPE ? BAY_SYNTAX : err;
+            return err == BAY_ERR_TYPE ? BAY_ERR_SYNTAX : err;
         }
         size_t place = 0;
         err = take_up(task, from, json_raw(json_get(it.value, STR("request"))).at, &turn->overflow,
                       &place);
-        err = err == BAY_OK && place > 0 ? BAY_SYNTAX : err; /* it is alone there */
+        err = err == BAY_OK && place > 0 ? BAY_ERR_SYNTAX : err; /* it is alone there */
         turn->is_new = json_true(json_get(it.value, STR("isNew")));
         turn->is_resumed = is_begun;
         list_push(&task->waiting, &turn->link);
@@ -391,7 +391,7 @@ static bay_err restore_events(agent_task *task, const a2a_kept_task *from)
         }
         agent_event *made = mem_zalloc(sizeof(*made));
         if (made == NULL) {
-            return BAY_NOMEM;
+            return BAY_ERR_NOMEM;
         }
         if (task->event_count == 0) {
             task->dropped = sequence - 1;
@@ -505,11 +505,11 @@ static bay_err restore_row(a2a_agent *self, row *from, bool may_resume)
     a2a_persistence *persistence = self->options.persistence;
     agent_task *task;
     if (map_get(&self->tasks, from->id) != NULL) {
-        return BAY_DUPLICATE;
+        return BAY_ERR_DUPLICATE;
     }
     if (self->task_count >= self->limits.tasks && !find_place(self, from)) {
         if (!a2a_state_is_terminal(from->state)) {
-            return BAY_LIMIT;
+            return BAY_ERR_LIMIT;
         }
         if (persistence != NULL) {
             persistence->ops->remove(persistence, from->id);
@@ -535,7 +535,7 @@ static bay_err read_owner(const a2a_agent *self, row *from)
     bay_err err = principal_row_read(from->principal, self->options.ring, from->id, &owner);
     err = err == BAY_OK ? arena_dup(&from->memory, buf_view(&owner), &from->principal) : err;
     buf_fini(&owner);
-    return err == BAY_OK || err == BAY_NOMEM ? err : BAY_SYNTAX;
+    return err == BAY_OK || err == BAY_ERR_NOMEM ? err : BAY_ERR_SYNTAX;
 }
 
 bay_err a2a_agent_restore(a2a_agent *self, const a2a_kept_task *kept, bool may_resume)

@@ -41,7 +41,7 @@ typedef struct apart {
 static bay_err read_mark(bay_str text, apart *out)
 {
     if (text.len < 2 || (text.at[0] != 'a' && text.at[0] != 't') || text.at[1] != ' ') {
-        return BAY_SYNTAX;
+        return BAY_ERR_SYNTAX;
     }
     out->kind = text.at[0];
     text = str_from(text, 2);
@@ -50,7 +50,7 @@ static bay_err read_mark(bay_str text, apart *out)
         size_t len = end != NULL ? (size_t)(end - text.at) : text.len;
         if ((end == NULL) != (i == NUMBERS - 1) ||
             !str_uint(str_head(text, len), &out->numbers[i])) {
-            return BAY_SYNTAX;
+            return BAY_ERR_SYNTAX;
         }
         text = str_from(text, end != NULL ? len + 1 : len);
     }
@@ -82,7 +82,7 @@ static bay_err add_link(agent_row_join *self, agent_link link)
         size_t cap = self->cap == 0 ? 16 : self->cap * 2;
         agent_link *links = mem_resize(self->links, cap * sizeof(*links));
         if (links == NULL) {
-            return BAY_NOMEM;
+            return BAY_ERR_NOMEM;
         }
         self->links = links;
         self->cap = cap;
@@ -98,7 +98,7 @@ static bay_err add_artifact(agent_row_join *self, const a2a_kept_task *from, con
     uint64_t bytes = what->numbers[2];
     size_t start = self->text.len;
     if (blocks == 0 || blocks > from->block_count || bytes == 0) {
-        return BAY_SYNTAX;
+        return BAY_ERR_SYNTAX;
     }
     bay_err err = add_link(self, (agent_link){.overflow = what->numbers[0],
                                               .blocks = (uint32_t)blocks,
@@ -106,12 +106,12 @@ static bay_err add_artifact(agent_row_join *self, const a2a_kept_task *from, con
     for (uint64_t i = 0; err == BAY_OK && i < blocks; i++) {
         const a2a_overflow_block *block = find_block(from, what->numbers[0], i);
         if (block == NULL) {
-            return BAY_SYNTAX;
+            return BAY_ERR_SYNTAX;
         }
         buf_str(&self->text, block->bytes);
         err = self->text.err;
     }
-    return err == BAY_OK && self->text.len - start != bytes ? BAY_SYNTAX : err;
+    return err == BAY_OK && self->text.len - start != bytes ? BAY_ERR_SYNTAX : err;
 }
 
 static bay_err add_texts(agent_row_join *self, const a2a_kept_task *from, const apart *what)
@@ -120,14 +120,14 @@ static bay_err add_texts(agent_row_join *self, const a2a_kept_task *from, const 
     uint64_t count = what->numbers[2];
     const a2a_overflow_block *block = find_block(from, what->numbers[0], 0);
     if (block == NULL || count == 0 || count > UINT32_MAX || place > UINT32_MAX - count) {
-        return BAY_SYNTAX;
+        return BAY_ERR_SYNTAX;
     }
     bay_str rest = block->bytes;
     bay_err err = BAY_OK;
     for (uint64_t i = 0; err == BAY_OK && i < place + count; i++) {
         uint64_t len = rest.len >= BYTES_U64 ? bytes_get_u64(rest.at) : UINT64_MAX;
         if (rest.len < BYTES_U64 || len > rest.len - BYTES_U64) {
-            return BAY_SYNTAX;
+            return BAY_ERR_SYNTAX;
         }
         if (i >= place) {
             if (i > place) {
@@ -178,7 +178,7 @@ bay_err agent_row_join_make(const a2a_kept_task *from, agent_row_join *out)
         return BAY_OK;
     }
     bay_err err = splice(out, from);
-    return err == BAY_LIMIT ? BAY_SYNTAX : err;
+    return err == BAY_ERR_LIMIT ? BAY_ERR_SYNTAX : err;
 }
 
 void agent_row_join_fini(agent_row_join *self)

@@ -147,7 +147,7 @@ static bay_err new_task(a2a_agent *agent, const sending *self, agent_task **out)
         context_id = (bay_str){context, 36};
     }
     if (self->task_id.len > 0 && map_get_hashed(&agent->tasks, task_id, hash) != NULL) {
-        return BAY_DUPLICATE;
+        return BAY_ERR_DUPLICATE;
     }
     size_t room = agent_received_bytes(self->message, task_id.len + context_id.len + IDS_BYTES);
     return agent_task_new(agent, task_id, hash, principal_identity(self->call->principal),
@@ -173,7 +173,7 @@ static bay_err furnish(sending *self, agent_task *task, a2a_turn **out_turn)
 
 static void send_message_fail(sending *self, bay_err err)
 {
-    if (err != BAY_PROTOCOL) {
+    if (err != BAY_ERR_PROTOCOL) {
         agent_fault_of(&self->fault, err);
     }
     a2a_call_fail(self->call, &self->fault);
@@ -194,7 +194,7 @@ static void send_new(a2a_agent *agent, sending *self)
     a2a_turn *turn = NULL;
     bay_err err = new_task(agent, self, &task);
     if (err != BAY_OK) {
-        if (err == BAY_DUPLICATE) { /* another's: as if there were none, and none may be made */
+        if (err == BAY_ERR_DUPLICATE) { /* another's: as if there were none, and none may be made */
             agent_fail(self->call, A2A_E_TASK_NOT_FOUND, "there is no such task");
         } else {
             send_message_fail(self, err);
@@ -249,7 +249,7 @@ static void send_to(a2a_agent *agent, sending *self, agent_task *task)
     bool is_stream = self->call->method == A2A_SEND_STREAMING_MESSAGE;
     bay_err err = may_send(agent, self, task);
     if (err == BAY_OK && is_stream && task->subscriber_count >= agent->limits.subscribers) {
-        err = BAY_BUSY;
+        err = BAY_ERR_BUSY;
     }
     if (err == BAY_OK) {
         err = furnish(self, task, &turn);
@@ -275,7 +275,7 @@ static void send_to(a2a_agent *agent, sending *self, agent_task *task)
     agent_task_pin(task);
     if (is_stream && agent_stream_snapshot(reply) != BAY_OK) {
         agent_turn_forget(turn);
-        agent_reply_fail_err(reply, BAY_NOMEM);
+        agent_reply_fail_err(reply, BAY_ERR_NOMEM);
     } else {
         agent_reply_join(reply);
     }
@@ -297,7 +297,7 @@ static bool send_again(a2a_agent *agent, sending *self)
     }
     bool is_stream = self->call->method == A2A_SEND_STREAMING_MESSAGE;
     if (is_stream && task->subscriber_count >= agent->limits.subscribers) {
-        send_message_fail(self, BAY_BUSY);
+        send_message_fail(self, BAY_ERR_BUSY);
         return true;
     }
     agent_reply *reply = reply_to(self, task, task->turn);
@@ -310,7 +310,7 @@ static bool send_again(a2a_agent *agent, sending *self)
             task->state == A2A_INPUT_REQUIRED && list_is_empty(&task->waiting); /* it must speak */
     }
     if (is_stream && task->is_open && agent_stream_snapshot(reply) != BAY_OK) {
-        agent_reply_fail_err(reply, BAY_NOMEM);
+        agent_reply_fail_err(reply, BAY_ERR_NOMEM);
         return true;
     }
     agent_dedup_join(reply, seen);

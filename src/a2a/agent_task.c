@@ -83,12 +83,12 @@ static bay_err room_within(agent_task *self, size_t bytes, size_t most)
 {
     a2a_agent *of = self->of;
     if (bytes > most || self->bytes > most - bytes) {
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     while (bytes > of->limits.total_bytes || of->bytes > of->limits.total_bytes - bytes) {
         agent_task *oldest = oldest_terminal(of, self);
         if (oldest == NULL) {
-            return self->is_restoring ? BAY_OK : BAY_LIMIT;
+            return self->is_restoring ? BAY_OK : BAY_ERR_LIMIT;
         }
         agent_task_remove(oldest, NULL, true);
     }
@@ -127,7 +127,7 @@ static bay_err make_place(a2a_agent *of)
     }
     agent_task *oldest = oldest_terminal(of, NULL);
     if (oldest == NULL) {
-        return BAY_BUSY;
+        return BAY_ERR_BUSY;
     }
     agent_task_remove(oldest, NULL, true);
     warm_oldest(of);
@@ -214,7 +214,7 @@ bay_err agent_task_new(a2a_agent *of, bay_str id, uint64_t hash, bay_str princip
     agent_task *self = naming == AGENT_CONTEXT_OWN ? task_plainly_named(id, context_id, room)
                                                    : task_named(of, id, context_id, room);
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->of = of;
     self->hash = hash;
@@ -224,7 +224,7 @@ bay_err agent_task_new(a2a_agent *of, bay_str id, uint64_t hash, bay_str princip
         map_put_hashed(&of->tasks, self->id, hash, self, &same) != BAY_OK) {
         agent_context_drop(of, self->context);
         mem_free(self);
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     CHECK(same == NULL); /* ids of ours never repeat */
     list_push(&of->all, &self->in_agent);
@@ -367,7 +367,7 @@ static bay_err grow_history(agent_task *self)
     bool is_first = self->history == self->first_texts;
     agent_text **history = mem_resize(is_first ? NULL : self->history, cap * sizeof(*history));
     if (history == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     if (is_first) {
         memcpy(history, self->first_texts, sizeof(self->first_texts));
@@ -429,12 +429,12 @@ bay_err agent_task_receive(agent_task *self, json_val message, bool has_ids)
     bool has_room = self->room >= agent_received_bytes(message, self->ids.len);
     if (has_room) {
         agent_text *text = receive_in_room(self, message, has_ids);
-        return text != NULL ? agent_task_remember(self, text) : BAY_INTERNAL;
+        return text != NULL ? agent_task_remember(self, text) : BAY_ERR_INTERNAL;
     }
     buf out = agent_buffer(self->of);
     agent_write_received(message, has_ids, self->ids, &out);
     agent_text *text = out.err == BAY_OK ? agent_text_new(buf_view(&out)) : NULL;
-    bay_err err = out.err == BAY_OK && text == NULL ? BAY_NOMEM : out.err;
+    bay_err err = out.err == BAY_OK && text == NULL ? BAY_ERR_NOMEM : out.err;
     agent_buffer_back(self->of, &out);
     return err == BAY_OK ? agent_task_remember(self, text) : err;
 }
@@ -469,7 +469,7 @@ bay_err agent_task_set_state(agent_task *self, a2a_state state, agent_text *mess
 {
     if (!agent_state_may_follow(self->state, state)) {
         agent_text_unref(message);
-        return BAY_STATE;
+        return BAY_ERR_STATE;
     }
     if (message != NULL) {
         bay_err err = remember_status(self, agent_text_ref(message), state);
@@ -524,7 +524,8 @@ bay_err agent_task_open(agent_task *self)
     self->revision = 1;
     if (agent_task_has_readers(self)) {
         a2a_event *snapshot = agent_event_snapshot(self, -1);
-        err = snapshot != NULL ? agent_event_add(self, a2a_event_json(snapshot), false) : BAY_NOMEM;
+        err = snapshot != NULL ? agent_event_add(self, a2a_event_json(snapshot), false)
+                               : BAY_ERR_NOMEM;
         a2a_event_unref(snapshot);
         if (err != BAY_OK) {
             self->revision = 0;

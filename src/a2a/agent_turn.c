@@ -14,7 +14,7 @@ bay_err agent_turn_new(a2a_agent *of, agent_task *task, json_val request,
 {
     bay_str context_id = task->context->id;
     if (json_is(request, JSON_MISSING)) {
-        return BAY_TYPE;
+        return BAY_ERR_TYPE;
     }
     /* one block of memory: the struct, the request, the texts */
     size_t request_bytes = json_clone_bytes(request);
@@ -22,7 +22,7 @@ bay_err agent_turn_new(a2a_agent *of, agent_task *task, json_val request,
                                fields->traceparent.len + fields->tracestate.len +
                                fields->extensions.len + fields->via.len);
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     *self = (a2a_turn){.request = json_clone_at(request, self + 1),
                        .principal = principal_ref(fields->principal)};
@@ -236,7 +236,7 @@ bool a2a_turn_is_canceled(const a2a_turn *self)
 bay_err a2a_turn_task(const a2a_turn *self, buf *out)
 {
     if (self->task == NULL) {
-        return self->of == NULL ? BAY_CLOSED : BAY_STATE;
+        return self->of == NULL ? BAY_ERR_CLOSED : BAY_ERR_STATE;
     }
     agent_write_task(self->task, -1, true, out);
     return out->err;
@@ -258,10 +258,10 @@ bay_str a2a_agent_remembered(const a2a_agent *self, bay_str task, bay_str princi
 static bay_err may_move(const a2a_turn *self)
 {
     if (self->of == NULL) {
-        return BAY_CLOSED;
+        return BAY_ERR_CLOSED;
     }
     return self->task == NULL || self->is_canceled || self->is_ended || self->task->answer != NULL
-               ? BAY_STATE
+               ? BAY_ERR_STATE
                : BAY_OK;
 }
 
@@ -287,7 +287,7 @@ static bay_err write_message(a2a_turn *self, const saying *what, bool with_task,
     agent_text *made = err == BAY_OK ? agent_text_new(buf_view(&written)) : NULL;
     agent_buffer_back(self->of, &written);
     if (err == BAY_OK && made == NULL) {
-        err = BAY_NOMEM;
+        err = BAY_ERR_NOMEM;
     }
     if (err == BAY_OK) {
         *out = made;
@@ -299,7 +299,7 @@ static bay_err agent_turn_answer(a2a_turn *self, const saying *what)
 {
     bay_err err = may_move(self);
     if (err != BAY_OK || self->task->is_open) {
-        return err != BAY_OK ? err : BAY_STATE;
+        return err != BAY_OK ? err : BAY_ERR_STATE;
     }
     agent_enter(self->of);
     a2a_agent *of = self->of;
@@ -326,11 +326,11 @@ static bay_err move_state(a2a_turn *self, a2a_state state, const saying *what, j
     agent_text *text = NULL;
     bool has_metadata = json_kind_of(metadata) > JSON_NULL;
     if (has_metadata && !json_is(metadata, JSON_OBJECT)) {
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     }
     /* Before anything is opened or written. */
     if (!agent_state_may_follow(self->task->state, state)) {
-        return BAY_STATE;
+        return BAY_ERR_STATE;
     }
     bay_err err = says_something(what) ? write_message(self, what, true, &text) : BAY_OK;
     if (err == BAY_OK) {
@@ -372,7 +372,7 @@ bay_err a2a_turn_artifact(a2a_turn *self, json_val artifact, bool append, bool i
 {
     bay_err err = may_move(self);
     if (err != BAY_OK || a2a_state_is_terminal(self->task->state)) {
-        return err != BAY_OK ? err : BAY_STATE;
+        return err != BAY_OK ? err : BAY_ERR_STATE;
     }
     a2a_agent *of = self->of;
     agent_enter(of);
@@ -386,7 +386,7 @@ bay_err a2a_turn_remember(a2a_turn *self, bay_str bytes)
 {
     bay_err err = may_move(self);
     if (err == BAY_OK && bytes.len > A2A_TURN_MEMORY_BYTES) {
-        err = BAY_LIMIT;
+        err = BAY_ERR_LIMIT;
     }
     if (err != BAY_OK) {
         return err;
@@ -395,7 +395,7 @@ bay_err a2a_turn_remember(a2a_turn *self, bay_str bytes)
     agent_task *task = self->task;
     agent_text *made = agent_text_new(bytes);
     if (made == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     agent_enter(of);
     err = agent_task_room(task, bytes.len);

@@ -303,7 +303,7 @@ static void put_member(buf *out, bay_str key, json_val value)
 static bay_err put_parts(json_val parts, buf *out)
 {
     if (!json_is(parts, JSON_ARRAY) || json_count(parts) == 0 || json_count(parts) > A2A_PARTS) {
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     }
     buf_lit(out, ",\"parts\":[");
     json_iter it = json_iter_of(parts);
@@ -314,7 +314,7 @@ static bay_err put_parts(json_val parts, buf *out)
         }
         bay_err err = a2a_normalise(A2A_TYPE_PART, it.value, out, &is_normal, NULL);
         if (err != BAY_OK) {
-            return err == BAY_PROTOCOL ? BAY_INVALID : err;
+            return err == BAY_ERR_PROTOCOL ? BAY_ERR_INVALID : err;
         }
         if (is_normal) {
             buf_str(out, json_raw(it.value));
@@ -359,7 +359,7 @@ bay_err agent_write_message(a2a_agent *self, json_val message, bay_str ids, buf 
     if (json_pick(message, message_keys, MESSAGE_KEYS, member, NULL) != BAY_OK ||
         !is_list_of_strings(member[EXTENSIONS]) || !is_list_of_strings(member[REFERENCES]) ||
         (json_kind_of(member[METADATA]) > JSON_NULL && !json_is(member[METADATA], JSON_OBJECT))) {
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     }
     write_head(self, member[MESSAGE_ID], ids, out);
     bay_err err = put_parts(member[PARTS], out);
@@ -376,7 +376,7 @@ bay_err agent_write_message(a2a_agent *self, json_val message, bay_str ids, buf 
 bay_err agent_write_text(a2a_agent *self, bay_str text, bay_str ids, buf *out)
 {
     if (text.len > A2A_PART_BYTES) {
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     }
     write_head(self, JSON_NONE, ids, out);
     buf_lit(out, ",\"parts\":[{\"text\":");

@@ -125,7 +125,7 @@ static bay_err view_form(const reading *self, json_val value, arena *memory, jso
     }
     err = a2a_normal_view(self->ours, value, DIALECT_TEXT_BYTES, memory, out, fault);
     bool is_renamed = self->turn != NULL && self->form != A2A_FORM_0_3_PROTO;
-    if (err == BAY_PROTOCOL && fault != NULL && is_renamed) {
+    if (err == BAY_ERR_PROTOCOL && fault != NULL && is_renamed) {
         rename_fault(fault);
     }
     return err;
@@ -265,7 +265,7 @@ bay_err a2a_text_view(bay_str text, json_val known, arena *memory, json_val *out
         return BAY_OK;
     }
     json_doc *doc = arena_alloc(memory, sizeof(*doc));
-    bay_err err = doc != NULL ? json_parse(doc, text, NULL, memory, NULL) : BAY_NOMEM;
+    bay_err err = doc != NULL ? json_parse(doc, text, NULL, memory, NULL) : BAY_ERR_NOMEM;
     if (err == BAY_OK) {
         *out = json_root(doc);
     }
@@ -336,7 +336,7 @@ static bay_err writing_of_params(a2a_form form, a2a_method method, writing *out,
     if (form != A2A_FORM_1_0 && out->turn == NULL) {
         (void)a2a_fault_set(fault, A2A_E_UNSUPPORTED_OPERATION, "the agent's version has no %.*s",
                             BAY_STR(a2a_methods[method].name));
-        return BAY_UNSUPPORTED;
+        return BAY_ERR_UNSUPPORTED;
     }
     return BAY_OK;
 }
@@ -368,7 +368,7 @@ bay_err dialect_result_write(a2a_form form, a2a_method method, json_val result, 
                              buf *out)
 {
     writing self = writing_of_result(form, method, task_id);
-    return form != A2A_FORM_1_0 && self.turn == NULL ? BAY_UNSUPPORTED
+    return form != A2A_FORM_1_0 && self.turn == NULL ? BAY_ERR_UNSUPPORTED
                                                      : write_form(&self, result, out);
 }
 
@@ -376,7 +376,7 @@ bay_err a2a_result_in_form(a2a_form form, a2a_method method, json_val result, ar
                            json_val *out)
 {
     writing self = writing_of_result(form, method, STR(""));
-    return form != A2A_FORM_1_0 && self.turn == NULL ? BAY_UNSUPPORTED
+    return form != A2A_FORM_1_0 && self.turn == NULL ? BAY_ERR_UNSUPPORTED
                                                      : form_view(&self, result, memory, out);
 }
 

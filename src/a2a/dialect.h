@@ -14,15 +14,16 @@
  * `blocking` and its inverse `returnImmediately`, `tasks/ID` names, `kind`, `type`, files, states
  * and roles are translated; 0.1's client-made task id becomes `message.taskId` with
  * `metadata["patchbay/clientTaskId"]`: true beside the message (the agent may then make the task).
- * Errors: BAY_PROTOCOL with `fault`, paths as the peer wrote them; BAY_NOMEM, BAY_LIMIT. */
+ * Errors: BAY_ERR_PROTOCOL with `fault`, paths as the peer wrote them; BAY_ERR_NOMEM,
+ * BAY_ERR_LIMIT. */
 bay_err a2a_params_read(a2a_form form, a2a_method method, json_val params, buf *out,
                         a2a_fault *fault) BAY_MUST_CHECK;
 /* … as a value: `params` itself where it is in normal form already, else one in `memory`; it lives
  * as long as both. */
 bay_err a2a_params_view(a2a_form form, a2a_method method, json_val params, arena *memory,
                         json_val *out, a2a_fault *fault) BAY_MUST_CHECK;
-/* 1.0 -> params in that form (a caller's, a gateway's towards an older agent). BAY_UNSUPPORTED with
- * `fault` when the form has no such method. */
+/* 1.0 -> params in that form (a caller's, a gateway's towards an older agent). BAY_ERR_UNSUPPORTED
+ * with `fault` when the form has no such method. */
 bay_err a2a_params_write(a2a_form form, a2a_method method, json_val params, buf *out,
                          a2a_fault *fault) BAY_MUST_CHECK;
 /* … as a value, as a2a_params_view's. */

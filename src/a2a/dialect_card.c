@@ -695,7 +695,7 @@ bay_err a2a_card_write(a2a_card_form form, json_val card, buf *out)
         return out->err;
     }
     if (!has_older(card)) {
-        return BAY_VERSION;
+        return BAY_ERR_VERSION;
     }
     json_writer to;
     json_writer_init(&to, out);
@@ -710,7 +710,7 @@ bay_err a2a_card_in_form(a2a_card_form form, json_val card, size_t max_bytes, ar
         return BAY_OK;
     }
     if (!has_older(card)) {
-        return BAY_VERSION;
+        return BAY_ERR_VERSION;
     }
     json_builder made;
     bay_err err = write_older(form, card, json_builder_init(&made, memory, max_bytes));

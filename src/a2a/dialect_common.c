@@ -81,7 +81,7 @@ void dialect_read_time(dialect *self, json_val value)
     }
     char *whole = arena_alloc(self->memory, text.len + 1);
     if (whole == NULL) {
-        self->err = self->err != BAY_OK ? self->err : BAY_NOMEM;
+        self->err = self->err != BAY_OK ? self->err : BAY_ERR_NOMEM;
         return;
     }
     memcpy(whole, text.at, text.len);

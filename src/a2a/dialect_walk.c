@@ -76,9 +76,9 @@ static const char *expected_text(json_kind kind)
 bool dialect_text(dialect *self, json_val value, bay_str *out)
 {
     bay_err err = json_str(value, self->memory, out);
-    if (err == BAY_TYPE || err == BAY_UTF8) {
+    if (err == BAY_ERR_TYPE || err == BAY_ERR_UTF8) {
         dialect_refuse(self, STR(""),
-                       err == BAY_TYPE ? "must be a string" : "is not valid Unicode");
+                       err == BAY_ERR_TYPE ? "must be a string" : "is not valid Unicode");
     } else if (self->err == BAY_OK) {
         self->err = err;
     }
@@ -106,7 +106,7 @@ static void put_member(dialect *self, json_iter iter)
     } else if (json_str(iter.key, self->memory, &key) == BAY_OK) {
         json_key(&self->to, key);
     } else {
-        self->err = self->err != BAY_OK ? self->err : BAY_NOMEM;
+        self->err = self->err != BAY_OK ? self->err : BAY_ERR_NOMEM;
         return;
     }
     json_put_val(&self->to, iter.value);

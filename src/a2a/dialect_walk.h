@@ -103,7 +103,7 @@ void dialect_each(dialect *self, json_val array, dialect_turn *turn);
 void dialect_keep(dialect_metadata_writer *writer, bay_str key);
 dialect *dialect_of(dialect_metadata_writer *writer);
 
-/* BAY_PROTOCOL with the path: "PLACE.name: WHAT". `name` may be "". */
+/* BAY_ERR_PROTOCOL with the path: "PLACE.name: WHAT". `name` may be "". */
 void dialect_refuse(dialect *self, bay_str name, const char *what);
 /* The decoded text of a string; false: it is none, or there was an error. */
 bool dialect_text(dialect *self, json_val value, bay_str *out);

@@ -103,14 +103,14 @@ static bay_err event_write(const a2a_event *self, a2a_form form, bool is_protobu
     int type = form == A2A_FORM_1_0 ? A2A_TYPE_STREAM_RESPONSE : A2A_TYPE_V1_STREAM_RESPONSE;
     bay_err err = a2a_event_in_form(form, value, self->is_last, memory, &value);
     err = err == BAY_OK ? a2a_to_protobuf((a2a_type)type, value, out, NULL) : err;
-    return err == BAY_PROTOCOL ? BAY_INTERNAL : err; /* normal form always fits */
+    return err == BAY_ERR_PROTOCOL ? BAY_ERR_INTERNAL : err; /* normal form always fits */
 }
 
 static bay_err event_render(a2a_event *self, a2a_form form, bool is_protobuf)
 {
     bay_str source = self->json;
     if (source.len > (SIZE_MAX - EVENT_INDEX_SPARE) / EVENT_INDEX_GROWTH) {
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     arena memory;
     buf made;
@@ -142,7 +142,7 @@ static bay_err event_render(a2a_event *self, a2a_form form, bool is_protobuf)
 bay_err a2a_event_in(a2a_event *self, a2a_form form, bool is_protobuf, bay_str *out)
 {
     if (is_protobuf && form != A2A_FORM_1_0 && form != A2A_FORM_0_3_PROTO) {
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     }
     bay_err err = BAY_OK;
     if (self->rendered[form][is_protobuf].at == NULL) {

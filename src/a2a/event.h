@@ -25,7 +25,7 @@ bay_err a2a_event_value(const a2a_event *self, arena *memory, json_val *out) BAY
 size_t a2a_event_bytes(const a2a_event *self); /* of memory, with all forms made so far */
 
 /* The event in that form: JSON, or protobuf for the two forms that have it. Lives as long as the
- * event. Errors: BAY_NOMEM, BAY_LIMIT, BAY_INVALID (no protobuf in that form). */
+ * event. Errors: BAY_ERR_NOMEM, BAY_ERR_LIMIT, BAY_ERR_INVALID (no protobuf in that form). */
 bay_err a2a_event_in(a2a_event *self, a2a_form form, bool is_protobuf, bay_str *out) BAY_MUST_CHECK;
 
 #endif

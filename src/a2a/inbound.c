@@ -37,7 +37,7 @@ bay_err a2a_inbound_params(a2a_inbound *self, json_val params, arena *memory, a2
 /* What is no fault of the peer's is told as such; a limit of ours is. */
 bay_err a2a_inbound_failed(bay_err err, a2a_fault *fault)
 {
-    if (err == BAY_OK || err == BAY_PROTOCOL || err == BAY_NOMEM) {
+    if (err == BAY_OK || err == BAY_ERR_PROTOCOL || err == BAY_ERR_NOMEM) {
         return err;
     }
     return a2a_fault_set(fault, A2A_E_INVALID_PARAMS, "the parameters: %s", bay_err_text(err));
@@ -132,14 +132,14 @@ static bay_err read_envelope(bay_str body, arena *memory, rpc_message *message, 
 {
     json_doc *doc = arena_alloc(memory, sizeof(*doc));
     if (doc == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     rpc_fault rpc = {0};
     bay_err err = rpc_message_parse(message, doc, body, &a2a_json_limits, memory, &rpc);
-    if (err == BAY_UNSUPPORTED) {
+    if (err == BAY_ERR_UNSUPPORTED) {
         return a2a_fault_set(fault, A2A_E_INVALID_REQUEST, "batches are not supported");
     }
-    if (err == BAY_PROTOCOL) {
+    if (err == BAY_ERR_PROTOCOL) {
         out->rpc_id = rpc.id.len > 0 ? rpc.id : STR("null");
         json_val params =
             rpc.code == RPC_INVALID_REQUEST ? json_get(json_root(doc), STR("params")) : JSON_NONE;

@@ -25,16 +25,17 @@ typedef struct a2a_inbound {
     bay_str tenant;  /* of the path or of params; "" */
 } a2a_inbound;
 
-/* `version`: the header's text, or the query's; `at` NULL when there is neither. On BAY_PROTOCOL
- * `out` has binding, version (1.0 when unknown) and rpc_id, which is what the answer needs; `fault`
- * says the rest. Batches and notifications are refused. Errors: also BAY_NOMEM.
+/* `version`: the header's text, or the query's; `at` NULL when there is neither. On
+ * BAY_ERR_PROTOCOL `out` has binding, version (1.0 when unknown) and rpc_id, which is what the
+ * answer needs; `fault` says the rest. Batches and notifications are refused. Errors: also
+ * BAY_ERR_NOMEM.
  * Source: A2A 1.0.1 sections 3.6 and 9; 0.3.0 section 6.11; JSON-RPC 2.0. */
 bay_err a2a_jsonrpc_read(bay_str body, bay_str version, const a2a_inbound_settings *settings,
                          arena *memory, a2a_inbound *out, a2a_fault *fault) BAY_MUST_CHECK;
 
 /* `path` is what follows the agent's own, with its leading '/' ("/message:send",
  * "/TENANT/tasks/ID:cancel", "/v1/tasks/ID"), still percent-encoded. *out_allow: of a path that
- * exists with other verbs, for a 405. BAY_NOTFOUND: no path of ours.
+ * exists with other verbs, for a 405. BAY_ERR_NOT_FOUND: no path of ours.
  * Source: A2A 1.0.1 section 11.3; 0.3.0 section 3.5.3. */
 bay_err a2a_rest_read(bay_str verb, bay_str path, bay_str query, bay_str body, bay_str version,
                       arena *memory, a2a_inbound *out, bay_str *out_allow,

@@ -9,7 +9,7 @@
 bay_err a2a_inbound_params(a2a_inbound *self, json_val params, arena *memory,
                            a2a_fault *fault) BAY_MUST_CHECK;
 
-/* BAY_OK, BAY_NOMEM, or BAY_PROTOCOL with the fault. */
+/* BAY_OK, BAY_ERR_NOMEM, or BAY_ERR_PROTOCOL with the fault. */
 bay_err a2a_inbound_failed(bay_err err, a2a_fault *fault) BAY_MUST_CHECK;
 
 #endif

@@ -187,7 +187,7 @@ static void put_decoded(making *self, bay_str prefix, bay_str a, bay_str infix, 
         json_put_str(self->to, buf_view(&text));
     } else {
         json_put_null(self->to);
-        inbound_rest_fail(self, err == BAY_NOMEM
+        inbound_rest_fail(self, err == BAY_ERR_NOMEM
                                     ? err
                                     : a2a_fault_set(self->fault, A2A_E_INVALID_PARAMS,
                                                     "the path has a part that cannot be decoded"));
@@ -264,10 +264,11 @@ static void put_parameter(making *self, bay_str pair)
             json_put_str(self->to, text);
         }
     } else {
-        inbound_rest_fail(self, err == BAY_NOMEM ? err
-                                                 : a2a_fault_set(self->fault, A2A_E_INVALID_PARAMS,
-                                                                 "%.*s: cannot be decoded",
-                                                                 BAY_STR(parameters[i].name)));
+        inbound_rest_fail(self, err == BAY_ERR_NOMEM
+                                    ? err
+                                    : a2a_fault_set(self->fault, A2A_E_INVALID_PARAMS,
+                                                    "%.*s: cannot be decoded",
+                                                    BAY_STR(parameters[i].name)));
     }
     buf_fini(&value);
 }
@@ -380,11 +381,11 @@ static bay_err read_body(bay_str body, a2a_method method, arena *memory, json_va
     }
     json_doc *doc = arena_alloc(memory, sizeof(*doc));
     if (doc == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     bay_diag diag = {0};
     bay_err err = json_parse(doc, body, &a2a_json_limits, memory, &diag);
-    if (err == BAY_NOMEM) {
+    if (err == BAY_ERR_NOMEM) {
         return err;
     }
     if (err != BAY_OK) {
@@ -447,7 +448,7 @@ bay_err a2a_rest_read(bay_str verb, bay_str path, bay_str query, bay_str body, b
     a2a_version said = a2a_version_of(version);
     *out_allow = STR("");
     if (!find_place(path, said == A2A_1_0, &at)) {
-        return BAY_NOTFOUND;
+        return BAY_ERR_NOT_FOUND;
     }
     a2a_version counts = at.is_old && said != A2A_VERSIONS ? A2A_0_3 : A2A_1_0;
     *out = (a2a_inbound){.binding = A2A_HTTP_JSON,

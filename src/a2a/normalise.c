@@ -62,9 +62,9 @@ static bay_err text_of(normaliser *self, json_val value, const a2a_place *place,
     }
     arena_reset(&self->memory);
     bay_err err = json_str(value, &self->memory, out);
-    return err == BAY_TYPE   ? a2a_place_fault(place, self->fault, "must be a string")
-           : err == BAY_UTF8 ? a2a_place_fault(place, self->fault, A2A_NOT_UNICODE)
-                             : err;
+    return err == BAY_ERR_TYPE   ? a2a_place_fault(place, self->fault, "must be a string")
+           : err == BAY_ERR_UTF8 ? a2a_place_fault(place, self->fault, A2A_NOT_UNICODE)
+                                 : err;
 }
 
 static bay_err take_string(normaliser *self, json_val value, const a2a_place *place, outcome *out)
@@ -148,8 +148,8 @@ static bay_err take_int32(normaliser *self, json_val value, const a2a_place *pla
     bay_err err = a2a_int32_read(value, &number);
     if (err != BAY_OK) {
         return a2a_place_fault(place, self->fault,
-                               err == BAY_RANGE ? "must be a whole number of 32 bits"
-                                                : "must be a whole number");
+                               err == BAY_ERR_RANGE ? "must be a whole number of 32 bits"
+                                                    : "must be a whole number");
     }
     self->is_normal &= is_plain_integer(value, number);
     if (self->to != NULL) {
@@ -332,8 +332,8 @@ static bay_err take_map(normaliser *self, const a2a_field *field, json_val value
     }
     bay_err err = json_check_duplicates(value, NULL);
     if (err != BAY_OK) {
-        return err == BAY_DUPLICATE ? a2a_place_fault(place, self->fault, "has a member twice")
-                                    : err;
+        return err == BAY_ERR_DUPLICATE ? a2a_place_fault(place, self->fault, "has a member twice")
+                                        : err;
     }
     open_object(self);
     json_iter iter = json_iter_of(value);

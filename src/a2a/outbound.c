@@ -62,7 +62,7 @@ bay_err a2a_interfaces_of(json_val card, arena *memory, a2a_interface *out, size
         a2a_interface found;
         bay_err err = BAY_OK;
         if (!read_interface(iter.value, memory, &found, &err)) {
-            if (err == BAY_NOMEM) {
+            if (err == BAY_ERR_NOMEM) {
                 return err;
             }
             continue;
@@ -75,7 +75,7 @@ bay_err a2a_interfaces_of(json_val card, arena *memory, a2a_interface *out, size
         (void)a2a_fault_set(fault, A2A_E_VERSION_NOT_SUPPORTED,
                             "the card has no interface that we can speak to: JSONRPC, HTTP+JSON or "
                             "GRPC in 1.0, 0.3, 0.2 or 0.1");
-        return BAY_VERSION;
+        return BAY_ERR_VERSION;
     }
     *out_count = count;
     return BAY_OK;
@@ -124,7 +124,7 @@ static bay_err outbound_refuse(a2a_fault *fault, const a2a_interface *to, a2a_me
     (void)a2a_fault_set(fault, A2A_E_UNSUPPORTED_OPERATION,
                         "the agent speaks %.*s, which has no %.*s",
                         BAY_STR(a2a_version_names[to->version]), BAY_STR(a2a_methods[method].name));
-    return BAY_UNSUPPORTED;
+    return BAY_ERR_UNSUPPORTED;
 }
 
 static bay_err write_rpc(const a2a_interface *to, a2a_method method, json_val params,
@@ -335,10 +335,10 @@ static bay_err write_old_card_request(const a2a_interface *to, arena *memory, bu
                                       a2a_outbound *out, a2a_fault *fault)
 {
     bay_err err = uri_resolve(url, to->url, STR("agent/authenticatedExtendedCard"), NULL);
-    if (err == BAY_SYNTAX || err == BAY_RANGE) {
+    if (err == BAY_ERR_SYNTAX || err == BAY_ERR_RANGE) {
         (void)a2a_fault_set(fault, A2A_E_INVALID_AGENT_RESPONSE,
                             "the agent's address is not a URL");
-        return BAY_UNSUPPORTED;
+        return BAY_ERR_UNSUPPORTED;
     }
     out->verb = STR("GET");
     put_fields(to, A2A_GET_EXTENDED_CARD, out);
@@ -355,7 +355,7 @@ static bay_err write_rest(const a2a_interface *to, a2a_method method, json_val p
     buf_str(url, base_of(to->url));
     bay_err err = put_path(to, method, params, memory, url);
     if (err != BAY_OK) {
-        return err == BAY_TYPE ? BAY_INVALID : err;
+        return err == BAY_ERR_TYPE ? BAY_ERR_INVALID : err;
     }
     out->verb = rest_verb(to, method, is_second_try);
     out->has_body = str_eq(out->verb, STR("POST")) && method != A2A_SUBSCRIBE_TO_TASK;

@@ -16,7 +16,8 @@ typedef struct a2a_interface {
 
 /* The interfaces of a card (1.0, normal form) in its order that we can speak: at most `max`, in the
  * arena. A duplicate URL of an older version stays behind: the first entry is the best.
- * Errors: BAY_VERSION with `fault`: none is ours; BAY_NOMEM. Source: A2A 1.0.1 section 4.4.6, 8. */
+ * Errors: BAY_ERR_VERSION with `fault`: none is ours; BAY_ERR_NOMEM. Source: A2A 1.0.1 section
+ * 4.4.6, 8. */
 bay_err a2a_interfaces_of(json_val card, arena *memory, a2a_interface *out, size_t max,
                           size_t *out_count, a2a_fault *fault) BAY_MUST_CHECK;
 
@@ -32,15 +33,16 @@ typedef struct a2a_outbound {
     size_t field_count;
 } a2a_outbound;
 
-/* The body is written into `body`, which is empty. `params`: 1.0. `rpc_id`: raw JSON, for JSON-RPC. `is_second_try`: a REST subscribe by GET, after
- * POST was answered 405. Errors: BAY_UNSUPPORTED with `fault` (the form has no such method),
- * BAY_NOMEM, BAY_LIMIT. */
+/* The body is written into `body`, which is empty. `params`: 1.0. `rpc_id`: raw JSON, for JSON-RPC.
+ * `is_second_try`: a REST subscribe by GET, after POST was answered 405. Errors:
+ * BAY_ERR_UNSUPPORTED with `fault` (the form has no such method), BAY_ERR_NOMEM, BAY_ERR_LIMIT. */
 bay_err a2a_request_write(const a2a_interface *to, a2a_method method, json_val params,
                           bay_str rpc_id, bool is_second_try, arena *memory, buf *body,
                           a2a_outbound *out, a2a_fault *fault) BAY_MUST_CHECK;
 
-/* A whole answer (also one that came instead of a stream): the 1.0 result, which lies in `body` where
- * nothing of it had to change, else in `memory`; it lives as long as both. An error of the agent is BAY_REMOTE with `fault`, what is no answer at all BAY_PROTOCOL
+/* A whole answer (also one that came instead of a stream): the 1.0 result, which lies in `body`
+ * where nothing of it had to change, else in `memory`; it lives as long as both. An error of the
+ * agent is BAY_ERR_REMOTE with `fault`, what is no answer at all BAY_ERR_PROTOCOL
  * (A2A_E_INVALID_AGENT_RESPONSE). */
 bay_err a2a_response_read(const a2a_interface *from, a2a_method method, int status, bay_str body,
                           bay_str rpc_id, arena *memory, json_val *out,

@@ -62,7 +62,7 @@ static bay_err remote(a2a_fault *fault, a2a_error error, json_val message, arena
     if (fault != NULL) {
         make_printable(fault->text);
     }
-    return BAY_REMOTE;
+    return BAY_ERR_REMOTE;
 }
 
 /* The reason in an ErrorInfo among details; A2A_NO_ERROR: none that we know. */
@@ -120,11 +120,11 @@ static bool is_stream(a2a_method method)
 /* What is no fault of memory is the agent's. */
 static bay_err judged(bay_err err, a2a_fault *fault)
 {
-    if (err == BAY_OK || err == BAY_NOMEM || err == BAY_LIMIT) {
+    if (err == BAY_OK || err == BAY_ERR_NOMEM || err == BAY_ERR_LIMIT) {
         return err;
     }
     char what[A2A_FAULT_BYTES] = "";
-    if (fault != NULL && err == BAY_PROTOCOL) {
+    if (fault != NULL && err == BAY_ERR_PROTOCOL) {
         memcpy(what, fault->text, sizeof(what));
     }
     return a2a_fault_set(fault, A2A_E_INVALID_AGENT_RESPONSE, "the agent's answer is not valid%s%s",
@@ -169,8 +169,8 @@ static bay_err read_envelope(json_val root, bay_str rpc_id, bool may_be_bare, en
     json_val at[AT_COUNT];
     bay_err err = json_pick(root, names, AT_COUNT, at, NULL);
     if (err != BAY_OK) {
-        return no_answer(fault, err == BAY_DUPLICATE ? "has a member of its envelope twice"
-                                                     : "is not JSON-RPC");
+        return no_answer(fault, err == BAY_ERR_DUPLICATE ? "has a member of its envelope twice"
+                                                         : "is not JSON-RPC");
     }
     bool has_error = dialect_is_there(at[AT_ERROR]);
     bool has_result = !json_is(at[AT_RESULT], JSON_MISSING);
@@ -226,7 +226,7 @@ bay_err a2a_response_read(const a2a_interface *from, a2a_method method, int stat
     bool is_good = status >= 200 && status < 300;
     json_doc *doc = arena_alloc(memory, sizeof(*doc));
     if (doc == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     bay_err err;
     if (body.len == 0 && is_good && is_bare(from, method) && method == A2A_DELETE_PUSH_CONFIG) {
@@ -235,9 +235,9 @@ bay_err a2a_response_read(const a2a_interface *from, a2a_method method, int stat
         err = json_parse(doc, body, &a2a_json_limits, memory, NULL);
         if (err == BAY_OK) {
             err = read_root(from, method, status, json_root(doc), rpc_id, memory, out, fault);
-        } else if (err != BAY_NOMEM && !is_good) {
+        } else if (err != BAY_ERR_NOMEM && !is_good) {
             err = remote(fault, error_of_status(status), JSON_NONE, memory);
-        } else if (err != BAY_NOMEM) {
+        } else if (err != BAY_ERR_NOMEM) {
             err = no_answer(fault, body.len == 0 ? "is empty" : "is not valid JSON");
         }
     }
@@ -274,11 +274,11 @@ bay_err a2a_stream_read(const a2a_interface *from, bay_str name, bay_str data, b
 {
     json_doc *doc = arena_alloc(memory, sizeof(*doc));
     if (doc == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     bay_err err = json_parse(doc, data, &a2a_json_limits, memory, NULL);
     if (err == BAY_OK) {
         return read_event(from, name, json_root(doc), rpc_id, memory, out, out_is_last, fault);
     }
-    return err == BAY_NOMEM ? err : no_answer(fault, "has an event that is not valid JSON");
+    return err == BAY_ERR_NOMEM ? err : no_answer(fault, "has an event that is not valid JSON");
 }

@@ -68,8 +68,9 @@ bay_err protobuf_whole(protobuf_reader *self, const protobuf_slot *what, const a
     }
     *out = gather(what->from, what->last.number, what->count, scratch);
     self->mergeable -= scratch->len;
-    return scratch->err == BAY_LIMIT ? a2a_place_fault(place, self->fault, "is in too many blocks")
-                                     : scratch->err;
+    return scratch->err == BAY_ERR_LIMIT
+               ? a2a_place_fault(place, self->fault, "is in too many blocks")
+               : scratch->err;
 }
 
 bay_err protobuf_put_string(protobuf_reader *self, bay_str text, const a2a_place *place)

@@ -58,12 +58,12 @@ static bool grow(writer *self)
 static bay_err open_level(writer *self, uint32_t number, opened *out)
 {
     if (self->count == self->cap && !grow(self)) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     protobuf_put_tag(self->out, number, PROTOBUF_BYTES);
     size_t at = self->out->len - self->start;
     if (self->out->err != BAY_OK || at > INT32_MAX) {
-        return self->out->err != BAY_OK ? self->out->err : BAY_LIMIT;
+        return self->out->err != BAY_OK ? self->out->err : BAY_ERR_LIMIT;
     }
     *out = (opened){self->count, self->filling};
     self->holes[self->count++] = (hole){(uint32_t)at, 0};
@@ -85,7 +85,7 @@ static bay_err close_level(writer *self, const opened *what)
     hole *it = &self->holes[what->index];
     size_t size = self->out->len - self->start - it->at + (self->filling - what->filling);
     if (size > INT32_MAX) {
-        return BAY_LIMIT; /* protobuf has no larger messages */
+        return BAY_ERR_LIMIT; /* protobuf has no larger messages */
     }
     it->size = (uint32_t)size;
     self->filling += (uint32_t)protobuf_varint_len(it->size);
@@ -124,9 +124,9 @@ static bay_err text_of(writer *self, json_val value, const a2a_place *place, bay
     }
     arena_reset(&self->memory);
     bay_err err = json_str(value, &self->memory, out);
-    return err == BAY_TYPE   ? a2a_place_fault(place, self->fault, "must be a string")
-           : err == BAY_UTF8 ? a2a_place_fault(place, self->fault, A2A_NOT_UNICODE)
-                             : err;
+    return err == BAY_ERR_TYPE   ? a2a_place_fault(place, self->fault, "must be a string")
+           : err == BAY_ERR_UTF8 ? a2a_place_fault(place, self->fault, A2A_NOT_UNICODE)
+                                 : err;
 }
 
 /* ---- free values ----------------------------------------------------------------------------- */
@@ -242,7 +242,7 @@ static bay_err write_bytes(writer *self, const a2a_field *field, json_val value,
     bool is_url = memchr(text.len > 0 ? text.at : "", '-', text.len) != NULL ||
                   memchr(text.len > 0 ? text.at : "", '_', text.len) != NULL;
     err = base64_decode(self->out, text, is_url ? BASE64_URL_LOOSE : BASE64_STANDARD_LOOSE);
-    return err == BAY_SYNTAX ? a2a_place_fault(place, self->fault, "is not base64") : err;
+    return err == BAY_ERR_SYNTAX ? a2a_place_fault(place, self->fault, "is not base64") : err;
 }
 
 static bay_err write_string(writer *self, const a2a_field *field, json_val value,

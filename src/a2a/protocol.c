@@ -129,7 +129,7 @@ int a2a_error_code(a2a_version version, a2a_error error)
 bay_err a2a_fault_set(a2a_fault *fault, a2a_error error, const char *format, ...)
 {
     if (fault == NULL) {
-        return BAY_PROTOCOL;
+        return BAY_ERR_PROTOCOL;
     }
     fault->error = error;
     va_list arguments;
@@ -152,7 +152,7 @@ bay_err a2a_fault_set(a2a_fault *fault, a2a_error error, const char *format, ...
             fault->text[start - 1] = '\0';
         }
     }
-    return BAY_PROTOCOL;
+    return BAY_ERR_PROTOCOL;
 }
 
 static size_t digits_at(bay_str text, size_t from)

@@ -112,8 +112,8 @@ typedef struct a2a_fault {
     char text[A2A_FAULT_BYTES];
 } a2a_fault;
 
-/* Fills it (NULL is fine) and returns BAY_PROTOCOL, so that `return a2a_fault_set(…)` reads as one
- * statement. Text that is too long is cut between characters. */
+/* Fills it (NULL is fine) and returns BAY_ERR_PROTOCOL, so that `return a2a_fault_set(…)` reads as
+ * one statement. Text that is too long is cut between characters. */
 bay_err a2a_fault_set(a2a_fault *fault, a2a_error error, const char *format, ...) BAY_PRINTF(3, 4);
 
 /* The version a request names by header, else by query parameter; both may be empty (`at` NULL).

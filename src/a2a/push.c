@@ -111,10 +111,10 @@ static bay_err member(json_val object, bay_str name, arena *memory, bay_str *out
     *out = (bay_str){"", 0};
     return json_is(value, JSON_STRING) ? json_str(value, memory, out)
            : json_is(value, JSON_MISSING) || json_is(value, JSON_NULL) ? BAY_OK
-                                                                       : BAY_TYPE;
+                                                                       : BAY_ERR_TYPE;
 }
 
-/* Errors: BAY_PROTOCOL with `fault`, BAY_NOMEM. */
+/* Errors: BAY_ERR_PROTOCOL with `fault`, BAY_ERR_NOMEM. */
 static bay_err read_config(json_val config, arena *memory, push_config *out, a2a_fault *fault)
 {
     json_val login = json_get(config, STR("authentication"));
@@ -130,8 +130,9 @@ static bay_err read_config(json_val config, arena *memory, push_config *out, a2a
     for (size_t i = 0; i < ARRAY_LEN(members); i++) {
         bay_err err = member(members[i].in, members[i].name, memory, members[i].to);
         if (err != BAY_OK) {
-            return err == BAY_NOMEM ? err
-                                    : push_refuse(fault, "a push configuration of the wrong shape");
+            return err == BAY_ERR_NOMEM
+                       ? err
+                       : push_refuse(fault, "a push configuration of the wrong shape");
         }
     }
     if (!is_webhook_url(out->url)) {
@@ -363,7 +364,7 @@ static bay_err hook_of(a2a_push *self, const a2a_delivery *delivery, push_hook *
     push_hook *hook = err == BAY_OK ? map_get(&self->hooks, buf_view(&key)) : NULL;
     if (err == BAY_OK && hook == NULL) {
         hook = mem_zalloc(sizeof(*hook) + key.len);
-        err = hook == NULL ? BAY_NOMEM : BAY_OK;
+        err = hook == NULL ? BAY_ERR_NOMEM : BAY_OK;
         if (err == BAY_OK) {
             memcpy(hook->text, key.at, key.len);
             hook->key = (bay_str){hook->text, key.len};
@@ -383,7 +384,7 @@ static bay_err hook_of(a2a_push *self, const a2a_delivery *delivery, push_hook *
 static bay_err push_give_up(a2a_push *self, const a2a_delivery *delivery, const char *why)
 {
     self->ops->dead(self->user, delivery, why);
-    return BAY_LIMIT;
+    return BAY_ERR_LIMIT;
 }
 
 /* Restored ones before new ones. */
@@ -406,17 +407,17 @@ static bool has_bytes_for(const a2a_push *self, size_t bytes)
     return most == 0 || (self->held_bytes <= most && bytes <= most - self->held_bytes);
 }
 
-/* The hook that it may join; with BAY_LIMIT, why it may not. */
+/* The hook that it may join; with BAY_ERR_LIMIT, why it may not. */
 static bay_err find_room(a2a_push *self, const push_item *item, push_hook **out,
                          const char **out_why)
 {
     *out_why = "too many notifications wait";
     if (self->waiting >= self->limits.waiting) {
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     if (!has_bytes_for(self, size_of(item))) {
         *out_why = "notifications that wait take too much memory";
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     bay_err err = hook_of(self, &item->delivery, out);
     if (err != BAY_OK) {
@@ -428,7 +429,7 @@ static bay_err find_room(a2a_push *self, const push_item *item, push_hook **out,
         if ((*out)->count == 0) {
             hook_free(self, *out);
         }
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     return BAY_OK;
 }
@@ -439,7 +440,7 @@ static bay_err enqueue(a2a_push *self, push_item *item, push_origin origin)
     const char *why = NULL;
     push_hook *hook = NULL;
     bay_err err = find_room(self, item, &hook, &why);
-    if (err == BAY_LIMIT && origin != PUSH_ACCEPTED) {
+    if (err == BAY_ERR_LIMIT && origin != PUSH_ACCEPTED) {
         return push_give_up(self, &item->delivery, why);
     }
     if (err != BAY_OK) {
@@ -466,7 +467,7 @@ static bay_err enqueue_copy(a2a_push *self, const a2a_delivery *delivery, push_o
         return push_give_up(self, delivery, "the notification is too large");
     }
     push_item *item = item_new(delivery);
-    bay_err err = item != NULL ? enqueue(self, item, origin) : BAY_NOMEM;
+    bay_err err = item != NULL ? enqueue(self, item, origin) : BAY_ERR_NOMEM;
     if (err != BAY_OK) {
         a2a_push_item_free(item);
     }
@@ -529,10 +530,11 @@ static bay_err write_body(a2a_form form, a2a_event *event, bay_str task, json_va
         err = a2a_push_write(form, value, task_value, out);
     }
     arena_fini(&memory);
-    return err == BAY_OK || err == BAY_NOMEM || err == BAY_LIMIT ? err : BAY_INVALID;
+    return err == BAY_OK || err == BAY_ERR_NOMEM || err == BAY_ERR_LIMIT ? err : BAY_ERR_INVALID;
 }
 
-/* What is sent is in `login` and `body` and in the configuration. BAY_LIMIT: it is too large. */
+/* What is sent is in `login` and `body` and in the configuration. BAY_ERR_LIMIT: it is too
+ * large. */
 static bay_err write_delivery(const push_config *config, a2a_form form, a2a_event *event,
                               bay_str task, json_val known, buf *login, buf *body,
                               a2a_delivery *out)
@@ -550,7 +552,7 @@ static bay_err write_delivery(const push_config *config, a2a_form form, a2a_even
 }
 
 /* `take` gets the delivery of an event, which is there until it returns, and how making it ended:
- * BAY_OK, or BAY_LIMIT without a body. */
+ * BAY_OK, or BAY_ERR_LIMIT without a body. */
 typedef bay_err (*push_taker)(void *user, const a2a_delivery *delivery, bay_err err);
 
 static bay_err deliver_to(json_val config, a2a_form form, a2a_event *event, bay_str task,
@@ -567,12 +569,12 @@ static bay_err deliver_to(json_val config, a2a_form form, a2a_event *event, bay_
     bay_err err = read_config(config, &memory, &read, NULL);
     if (err == BAY_OK) {
         err = write_delivery(&read, form, event, task, known, &login, &body, &delivery);
-        err = err == BAY_OK || err == BAY_LIMIT ? take(user, &delivery, err) : err;
+        err = err == BAY_OK || err == BAY_ERR_LIMIT ? take(user, &delivery, err) : err;
     }
     buf_fini(&login);
     buf_fini(&body);
     arena_fini(&memory);
-    return err == BAY_PROTOCOL ? BAY_INVALID : err;
+    return err == BAY_ERR_PROTOCOL ? BAY_ERR_INVALID : err;
 }
 
 static bay_err take_new(void *user, const a2a_delivery *delivery, bay_err err)
@@ -586,7 +588,7 @@ static bay_err take_item(void *user, const a2a_delivery *delivery, bay_err err)
     push_item **out = user;
     push_item *item = err == BAY_OK ? item_new(delivery) : NULL;
     if (item == NULL) {
-        return err == BAY_OK ? BAY_NOMEM : err;
+        return err == BAY_OK ? BAY_ERR_NOMEM : err;
     }
     *out = item;
     return BAY_OK;
@@ -610,7 +612,7 @@ bay_err a2a_push_restore(a2a_push *self, const a2a_delivery *kept, uint64_t now_
 {
     (void)now_ms;
     CHECK(kept->field_count <= A2A_PUSH_FIELDS);
-    return self->is_held ? enqueue_copy(self, kept, PUSH_RESTORED) : BAY_STATE;
+    return self->is_held ? enqueue_copy(self, kept, PUSH_RESTORED) : BAY_ERR_STATE;
 }
 
 void a2a_push_hold(a2a_push *self, bool is_held)
@@ -626,7 +628,7 @@ bay_err a2a_push_new(const a2a_push_limits *limits, const a2a_push_ops *ops, voi
 {
     a2a_push *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->limits = limits != NULL ? *limits : a2a_push_default_limits;
     self->ops = ops;

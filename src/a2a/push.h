@@ -67,33 +67,33 @@ enum {
  * URL without user information, and token, scheme and credentials that can stand in a header field
  * (no CR, LF or other control byte: nobody writes header fields of ours). For whoever takes
  * configurations in; where the URL may lead is a2a_handler.push_url's affair.
- * Errors: BAY_PROTOCOL with `fault` (A2A_E_INVALID_PARAMS; no value of the configuration in it),
- * BAY_NOMEM. Threads: any. Source: A2A 1.0.1 section 4.3.3. */
+ * Errors: BAY_ERR_PROTOCOL with `fault` (A2A_E_INVALID_PARAMS; no value of the configuration in
+ * it), BAY_ERR_NOMEM. Threads: any. Source: A2A 1.0.1 section 4.3.3. */
 bay_err a2a_push_config_check(json_val config, a2a_fault *fault) BAY_MUST_CHECK;
 /* `config`: TaskPushNotificationConfig, 1.0; `task`: the whole task as it is (0.3 webhooks get it),
  * "" when nobody needs it. Deliveries of one configuration go one after the other. Copies; secrets
- * are wiped at the end. Errors: BAY_LIMIT (then `dead` was told), BAY_NOMEM, BAY_INVALID: a
- * configuration that a2a_push_config_check refuses, an event that is none. */
+ * are wiped at the end. Errors: BAY_ERR_LIMIT (then `dead` was told), BAY_ERR_NOMEM,
+ * BAY_ERR_INVALID: a configuration that a2a_push_config_check refuses, an event that is none. */
 bay_err a2a_push_add(a2a_push *self, json_val config, a2a_form form, a2a_event *event, bay_str task,
                      uint64_t now_ms) BAY_MUST_CHECK;
 /* The same in two steps, for whoever must know that a delivery is kept before it is queued. An item
  * is a delivery that nobody has queued: its block is wiped when it goes. */
 typedef struct a2a_push_item a2a_push_item;
-/* Owns: the caller, until a2a_push_item_free or a2a_push_accept. Errors: as a2a_push_add, BAY_LIMIT
- * for a body of more than `body_bytes`; nobody else is told. Threads: any. */
+/* Owns: the caller, until a2a_push_item_free or a2a_push_accept. Errors: as a2a_push_add,
+ * BAY_ERR_LIMIT for a body of more than `body_bytes`; nobody else is told. Threads: any. */
 bay_err a2a_push_prepare(json_val config, a2a_form form, a2a_event *event, json_val task,
                          size_t body_bytes, a2a_push_item **out) BAY_MUST_CHECK;
 const a2a_delivery *a2a_push_item_delivery(const a2a_push_item *self);
 void a2a_push_item_free(a2a_push_item *self); /* NULL is fine */
 /* Queues it; with BAY_OK it is the queue's. `tag` (at most A2A_PUSH_TAG_BYTES) is its name where it
- * is kept; `queued` is not told. Errors: BAY_LIMIT: too much waits; nobody is told, and it may be
- * tried again later. BAY_NOMEM. */
+ * is kept; `queued` is not told. Errors: BAY_ERR_LIMIT: too much waits; nobody is told, and it may
+ * be tried again later. BAY_ERR_NOMEM. */
 bay_err a2a_push_accept(a2a_push *self, a2a_push_item *item, bay_str tag) BAY_MUST_CHECK;
 /* While held nothing is sent; for the time in which what was kept is being restored. */
 void a2a_push_hold(a2a_push *self, bool is_held);
 /* One that was kept by an earlier process, while held: url, body, fields, task, configuration and
  * tag count; `queued` is not told. It goes before new ones of its configuration, in the order of
- * these calls. Errors: BAY_LIMIT (`dead` was told), BAY_NOMEM, BAY_STATE: not held. */
+ * these calls. Errors: BAY_ERR_LIMIT (`dead` was told), BAY_ERR_NOMEM, BAY_ERR_STATE: not held. */
 bay_err a2a_push_restore(a2a_push *self, const a2a_delivery *kept, uint64_t now_ms) BAY_MUST_CHECK;
 /* `status` 0: no answer came. 2xx: delivered; 408, 429, 5xx and 0: again; all else: dead. */
 void a2a_push_done(a2a_push *self, uint64_t id, int status, const char *reason, uint64_t now_ms);

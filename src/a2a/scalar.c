@@ -54,10 +54,10 @@ static bay_err integer_of(bay_str text, int64_t *out)
     uint64_t number;
     text = str_from(text, is_negative);
     if (text.len == 0 || !str_uint(text, &number)) {
-        return BAY_TYPE;
+        return BAY_ERR_TYPE;
     }
     if (number > INT32_MAX + UINT64_C(1)) {
-        return BAY_RANGE;
+        return BAY_ERR_RANGE;
     }
     *out = is_negative ? -(int64_t)number : (int64_t)number;
     return BAY_OK;
@@ -73,7 +73,7 @@ bay_err a2a_int32_read(json_val value, int32_t *out)
         return err;
     }
     if (number < INT32_MIN || number > INT32_MAX) {
-        return BAY_RANGE;
+        return BAY_ERR_RANGE;
     }
     *out = (int32_t)number;
     return BAY_OK;

@@ -10,7 +10,7 @@ int a2a_enum_read(a2a_kind kind, json_val value);
 /* Its name; empty: it has no such number. */
 bay_str a2a_enum_name(a2a_kind kind, uint64_t number);
 
-/* An integer, also one in a string. BAY_TYPE, BAY_RANGE. */
+/* An integer, also one in a string. BAY_ERR_TYPE, BAY_ERR_RANGE. */
 bay_err a2a_int32_read(json_val value, int32_t *out) BAY_MUST_CHECK;
 
 /* RFC 3339, any offset and any fraction (beyond nanoseconds cut off), the years 1 to 9999. */

@@ -16,13 +16,13 @@ static bay_err invalid(const reader *on, const char *what, bay_str name)
 {
     (void)a2a_fault_set(on->fault, A2A_E_INVALID_PARAMS, "the card's security: %s: %.*s", what,
                         (int)(name.len < 80 ? name.len : 80), name.at);
-    return BAY_INVALID;
+    return BAY_ERR_INVALID;
 }
 
 static bay_err too_many(const reader *on, const char *what)
 {
     (void)a2a_fault_set(on->fault, A2A_E_INVALID_PARAMS, "the card's security: too many %s", what);
-    return BAY_LIMIT;
+    return BAY_ERR_LIMIT;
 }
 
 /* A copy that outlives the card. */
@@ -33,10 +33,10 @@ static bay_err security_keep(const reader *on, json_val value, bay_str *out)
     if (err == BAY_OK) {
         err = arena_dup(&on->self->memory, text, out);
     }
-    if (err == BAY_UTF8) {
+    if (err == BAY_ERR_UTF8) {
         return invalid(on, "a text that is none", STR(""));
     }
-    return err == BAY_LIMIT ? too_many(on, "bytes") : err;
+    return err == BAY_ERR_LIMIT ? too_many(on, "bytes") : err;
 }
 
 static bay_err lower_copy(const reader *on, bay_str *text)
@@ -45,7 +45,7 @@ static bay_err lower_copy(const reader *on, bay_str *text)
     for (size_t i = 0; err == BAY_OK && i < text->len; i++) {
         ((char *)(uintptr_t)text->at)[i] = char_lower(text->at[i]);
     }
-    return err == BAY_LIMIT ? too_many(on, "bytes") : err;
+    return err == BAY_ERR_LIMIT ? too_many(on, "bytes") : err;
 }
 
 static bay_err read_api_key(const reader *on, json_val value, scheme *out)
@@ -53,7 +53,7 @@ static bay_err read_api_key(const reader *on, json_val value, scheme *out)
     json_val where = json_get(value, STR("location"));
     bay_err err = security_keep(on, json_get(value, STR("name")), &out->field);
     if (err != BAY_OK) {
-        return err == BAY_TYPE ? invalid(on, "an API key without a name", out->name) : err;
+        return err == BAY_ERR_TYPE ? invalid(on, "an API key without a name", out->name) : err;
     }
     if (json_str_eq(where, STR("header"))) {
         out->where = IN_HEADER;
@@ -74,7 +74,7 @@ static bay_err read_api_key(const reader *on, json_val value, scheme *out)
 static bay_err read_http(const reader *on, json_val value, scheme *out)
 {
     bay_err err = security_keep(on, json_get(value, STR("scheme")), &out->field);
-    if (err == BAY_TYPE ||
+    if (err == BAY_ERR_TYPE ||
         (err == BAY_OK && (out->field.len == 0 || !chars_are(out->field, CHAR_TOKEN)))) {
         return invalid(on, "HTTP authentication without a scheme", out->name);
     }
@@ -126,7 +126,7 @@ static bay_err read_schemes(const reader *on, json_val card)
     }
     self->schemes = arena_array(&self->memory, count + 1, sizeof(*self->schemes));
     if (self->schemes == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     bay_err err = BAY_OK;
     json_iter it = json_iter_of(count > 0 ? schemes : JSON_NONE);
@@ -146,20 +146,20 @@ static bay_err read_scopes(const reader *on, json_val value, needed *out)
     }
     bay_str *scopes = arena_array(&on->self->memory, count + 1, sizeof(*scopes));
     if (scopes == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     json_iter it = json_iter_of(count > 0 ? list : JSON_NONE);
     for (size_t i = 0; json_next(&it); i++) {
         bay_err err = security_keep(on, it.value, &scopes[i]);
         if (err == BAY_OK && (scopes[i].len == 0 || memchr(scopes[i].at, '"', scopes[i].len) ||
                               memchr(scopes[i].at, '\\', scopes[i].len))) {
-            err = BAY_TYPE;
+            err = BAY_ERR_TYPE;
         }
         for (size_t c = 0; err == BAY_OK && c < scopes[i].len; c++) {
-            err = scopes[i].at[c] > ' ' && scopes[i].at[c] < 0x7f ? BAY_OK : BAY_TYPE;
+            err = scopes[i].at[c] > ' ' && scopes[i].at[c] < 0x7f ? BAY_OK : BAY_ERR_TYPE;
         }
         if (err != BAY_OK) {
-            return err == BAY_TYPE ? invalid(on, "a scope that cannot be one", STR("")) : err;
+            return err == BAY_ERR_TYPE ? invalid(on, "a scope that cannot be one", STR("")) : err;
         }
     }
     out->scopes = scopes;
@@ -183,7 +183,7 @@ static bay_err read_alternative(const reader *on, json_val value, alternative *o
     }
     needed *all_of = arena_array(&on->self->memory, count + 1, sizeof(*all_of));
     if (all_of == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     json_iter it = json_iter_of(count > 0 ? schemes : JSON_NONE);
     for (size_t i = 0; json_next(&it); i++) {
@@ -220,7 +220,7 @@ static bay_err read_requirement(const reader *on, json_val list, requirement *ou
     }
     alternative *any_of = arena_array(&on->self->memory, count + 1, sizeof(*any_of));
     if (any_of == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     json_iter it = json_iter_of(list);
     for (size_t i = 0; json_next(&it); i++) {
@@ -243,7 +243,7 @@ static bay_err read_skills(const reader *on, json_val card)
     }
     self->skills = arena_array(&self->memory, count + 1, sizeof(*self->skills));
     if (self->skills == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     json_iter it = json_iter_of(count > 0 ? skills : JSON_NONE);
     while (json_next(&it)) {
@@ -255,7 +255,7 @@ static bay_err read_skills(const reader *on, json_val card)
             self->skill_count++;
         }
         if (err != BAY_OK) {
-            return err == BAY_TYPE ? invalid(on, "a skill without an id", STR("")) : err;
+            return err == BAY_ERR_TYPE ? invalid(on, "a skill without an id", STR("")) : err;
         }
     }
     return BAY_OK;
@@ -265,12 +265,12 @@ bay_err a2a_security_new(json_val card, a2a_security **out, a2a_fault *fault)
 {
     a2a_security *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     reader on = {self, fault};
     arena_init(&self->memory, A2A_SECURITY_BYTES);
-    bay_err err = json_is(card, JSON_OBJECT) ? json_check_duplicates(card, NULL) : BAY_TYPE;
-    if (err != BAY_OK && err != BAY_NOMEM) {
+    bay_err err = json_is(card, JSON_OBJECT) ? json_check_duplicates(card, NULL) : BAY_ERR_TYPE;
+    if (err != BAY_OK && err != BAY_ERR_NOMEM) {
         err = invalid(&on, "the card is no object, or has a member twice", STR(""));
     }
     if (err == BAY_OK) {
@@ -282,7 +282,7 @@ bay_err a2a_security_new(json_val card, a2a_security **out, a2a_fault *fault)
     if (err == BAY_OK) {
         err = read_skills(&on, card);
     }
-    if (err == BAY_NOMEM && self->memory.is_full) {
+    if (err == BAY_ERR_NOMEM && self->memory.is_full) {
         err = too_many(&on, "bytes");
     }
     if (err != BAY_OK) {

@@ -32,8 +32,8 @@ enum {
 /* Who a credential is. `name` is the scheme's in the card; the credential of HTTP Basic is
  * "user:password", of others the text behind the scheme's name, of mTLS the certificate's subject.
  * BAY_OK with what its principal is made of (texts in `memory`; an empty subject counts as
- * BAY_DENIED); BAY_DENIED; BAY_UNSUPPORTED: nobody can verify this scheme; BAY_NOMEM.
- * Asked at most once a scheme and check. */
+ * BAY_ERR_DENIED); BAY_ERR_DENIED; BAY_ERR_UNSUPPORTED: nobody can verify this scheme;
+ * BAY_ERR_NOMEM. Asked at most once a scheme and check. */
 typedef bay_err (*a2a_verify)(void *user, a2a_scheme_kind kind, bay_str name, bay_str credential,
                               arena *memory, principal_parts *out);
 
@@ -49,8 +49,8 @@ typedef struct a2a_presented {
 
 /* Reads schemes and requirements of a card (1.0). What could be understood in two ways (a
  * requirement that names no scheme of the card, a scheme of two kinds, a name that cannot stand in
- * a header) is BAY_INVALID with `fault`. Owns: the caller; copies. Errors: also BAY_LIMIT with
- * `fault`, BAY_NOMEM. Threads: any; immutable. Source: A2A 1.0.1 sections 4.5 and 7. */
+ * a header) is BAY_ERR_INVALID with `fault`. Owns: the caller; copies. Errors: also BAY_ERR_LIMIT
+ * with `fault`, BAY_ERR_NOMEM. Threads: any; immutable. Source: A2A 1.0.1 sections 4.5 and 7. */
 bay_err a2a_security_new(json_val card, a2a_security **out, a2a_fault *fault) BAY_MUST_CHECK;
 void a2a_security_free(a2a_security *self);
 /* Nothing is required of all requests: there are no requirements, or one of them is empty. */
@@ -58,11 +58,11 @@ bool a2a_security_is_open(const a2a_security *self);
 
 /* One requirement of the list must hold whole (its schemes all, with their scopes). `skill`: whose
  * own requirements hold as well; "": none known. BAY_OK with the principal, of which the
- * caller holds one reference (NULL: anonymous); BAY_DENIED with `fault`
+ * caller holds one reference (NULL: anonymous); BAY_ERR_DENIED with `fault`
  * (A2A_E_UNAUTHENTICATED or A2A_E_FORBIDDEN when only scopes are missing) and *out_challenge for
  * WWW-Authenticate. Credentials never stand in `fault`. The principal is the card's
  * requirement's, where it has one, else the skill's; of schemes that name different ones it is made
- * of all ("key=ann&cert=CN%3Dbox"); "" for an open card. Errors: also BAY_NOMEM. */
+ * of all ("key=ann&cert=CN%3Dbox"); "" for an open card. Errors: also BAY_ERR_NOMEM. */
 bay_err a2a_security_check(const a2a_security *self, const a2a_presented *presented, bay_str skill,
                            a2a_verify verify, void *verify_user, arena *memory,
                            const auth_principal **out_principal, bay_str *out_challenge,

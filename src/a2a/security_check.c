@@ -57,7 +57,7 @@ static bool is_clean(bay_str text)
     return text.len > 0 && text.len <= A2A_CREDENTIAL_BYTES;
 }
 
-/* Decoded bytes, in the arena; BAY_DENIED when they cannot be a credential. */
+/* Decoded bytes, in the arena; BAY_ERR_DENIED when they cannot be a credential. */
 static bay_err decode(const check *on, bay_str text, bool is_base64, bay_str *out)
 {
     buf bytes;
@@ -65,14 +65,14 @@ static bay_err decode(const check *on, bay_str text, bool is_base64, bay_str *ou
     bay_err err =
         is_base64 ? base64_decode(&bytes, text, BASE64_STANDARD_LOOSE) : uri_decode(&bytes, text);
     if (err == BAY_OK) {
-        err =
-            is_clean(buf_view(&bytes)) ? arena_dup(on->memory, buf_view(&bytes), out) : BAY_DENIED;
+        err = is_clean(buf_view(&bytes)) ? arena_dup(on->memory, buf_view(&bytes), out)
+                                         : BAY_ERR_DENIED;
     }
     buf_fini(&bytes);
-    return err == BAY_SYNTAX || err == BAY_LIMIT ? BAY_DENIED : err;
+    return err == BAY_ERR_SYNTAX || err == BAY_ERR_LIMIT ? BAY_ERR_DENIED : err;
 }
 
-/* BAY_NOTFOUND: the request brought none; BAY_DENIED: it brought what cannot be one. */
+/* BAY_ERR_NOT_FOUND: the request brought none; BAY_ERR_DENIED: it brought what cannot be one. */
 static bay_err api_key_of(const check *on, const scheme *by, bay_str *out)
 {
     const a2a_presented *from = on->presented;
@@ -86,16 +86,16 @@ static bay_err api_key_of(const check *on, const scheme *by, bay_str *out)
         found = find_pair(from->query, '&', by->field, &is_twice);
     }
     if (is_twice) {
-        return BAY_DENIED;
+        return BAY_ERR_DENIED;
     }
     if (found.at == NULL || found.len == 0) {
-        return BAY_NOTFOUND;
+        return BAY_ERR_NOT_FOUND;
     }
     if (by->where == IN_QUERY) {
         return decode(on, found, false, out);
     }
     *out = found;
-    return is_clean(found) ? BAY_OK : BAY_DENIED;
+    return is_clean(found) ? BAY_OK : BAY_ERR_DENIED;
 }
 
 /* RFC 6750 section 2.1: b64token. */
@@ -120,18 +120,19 @@ static bay_err authorization_of(const check *on, const scheme *by, bay_str *out)
     bay_str field = from->field(from->context, STR("authorization"));
     size_t space = field.at != NULL ? str_find(field, ' ') : 0;
     if (field.at == NULL || !str_eq_nocase(str_head(field, space), by->field)) {
-        return BAY_NOTFOUND;
+        return BAY_ERR_NOT_FOUND;
     }
     bay_str rest = str_trim(str_from(field, space));
     if (!is_clean(rest)) {
-        return BAY_DENIED;
+        return BAY_ERR_DENIED;
     }
     if (str_eq_nocase(by->field, STR("Basic"))) {
         bay_err err = decode(on, rest, true, out);
-        return err == BAY_OK && str_find(*out, ':') == out->len ? BAY_DENIED : err;
+        return err == BAY_OK && str_find(*out, ':') == out->len ? BAY_ERR_DENIED : err;
     }
     *out = rest;
-    return !str_eq_nocase(by->field, STR("Bearer")) || is_bearer_token(rest) ? BAY_OK : BAY_DENIED;
+    return !str_eq_nocase(by->field, STR("Bearer")) || is_bearer_token(rest) ? BAY_OK
+                                                                             : BAY_ERR_DENIED;
 }
 
 static bay_err credential_of(const check *on, const scheme *by, bay_str *out)
@@ -141,7 +142,7 @@ static bay_err credential_of(const check *on, const scheme *by, bay_str *out)
         return api_key_of(on, by, out);
     case A2A_SCHEME_MTLS:
         *out = on->presented->certificate;
-        return out->len > 0 ? BAY_OK : BAY_NOTFOUND;
+        return out->len > 0 ? BAY_OK : BAY_ERR_NOT_FOUND;
     default:
         return authorization_of(on, by, out);
     }
@@ -161,18 +162,18 @@ static bay_err look_at(check *on, size_t at)
     bay_err err = credential_of(on, by, &credential);
     if (err == BAY_OK) {
         err = on->verify == NULL
-                  ? BAY_UNSUPPORTED
+                  ? BAY_ERR_UNSUPPORTED
                   : on->verify(on->verify_user, by->kind, by->name, credential, on->memory, &who);
         if (err == BAY_OK && who.subject.len == 0) {
-            err = BAY_DENIED;
+            err = BAY_ERR_DENIED;
         }
     }
-    if (err == BAY_NOMEM) {
+    if (err == BAY_ERR_NOMEM) {
         return err;
     }
-    *result = (seen){.is = err == BAY_OK         ? GOOD
-                           : err == BAY_NOTFOUND ? ABSENT
-                                                 : REFUSED,
+    *result = (seen){.is = err == BAY_OK              ? GOOD
+                           : err == BAY_ERR_NOT_FOUND ? ABSENT
+                                                      : REFUSED,
                      .who = who};
     return BAY_OK;
 }
@@ -360,7 +361,7 @@ static bay_err write_challenge(const check *on, const requirement *needs, bay_st
             }
             put_challenge(on, at, &text);
             said[at] = true;
-            if (text.err == BAY_LIMIT) {
+            if (text.err == BAY_ERR_LIMIT) {
                 text.len = before;
                 text.err = BAY_OK;
             }
@@ -375,7 +376,7 @@ static bay_err deny(const check *on, const requirement *needs, bay_str *out_chal
                     a2a_fault *fault)
 {
     bay_err err = write_challenge(on, needs, out_challenge);
-    if (err == BAY_NOMEM) {
+    if (err == BAY_ERR_NOMEM) {
         return err;
     }
     if (on->lacks_scopes) {
@@ -386,7 +387,7 @@ static bay_err deny(const check *on, const requirement *needs, bay_str *out_chal
                             "credentials are missing or not valid; the agent's card says which it "
                             "wants");
     }
-    return BAY_DENIED;
+    return BAY_ERR_DENIED;
 }
 
 static const requirement *skill_needs(const a2a_security *self, bay_str skill)
@@ -433,7 +434,7 @@ bay_err a2a_security_check(const a2a_security *self, const a2a_presented *presen
     const auth_principal *principal = NULL;
     bay_err err = named != NULL ? name_principal(&on, named, &principal) : BAY_OK;
     if (err != BAY_OK) {
-        return err == BAY_NOMEM ? err : deny(&on, &self->card, out_challenge, fault);
+        return err == BAY_ERR_NOMEM ? err : deny(&on, &self->card, out_challenge, fault);
     }
     *out_principal = principal;
     return BAY_OK;

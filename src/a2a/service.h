@@ -61,7 +61,7 @@ struct a2a_service {
     void (*call)(a2a_service *self, a2a_call *call);
     /* The peer left before the call was ended. The service still ends it. */
     void (*gone)(a2a_service *self, a2a_call *call);
-    /* After a2a_call_event said BAY_AGAIN. */
+    /* After a2a_call_event said BAY_ERR_AGAIN. */
     void (*drained)(a2a_service *self, a2a_call *call);
     call_door *door;     /* what its calls pass, borrowed; NULL: none */
     call_target *target; /* what they are admitted to, borrowed; NULL: the service itself */
@@ -87,8 +87,8 @@ static inline void a2a_call_result_val(a2a_call *self, json_val value)
     self->answer = value;
     a2a_call_result(self, json_raw(value));
 }
-/* One event of a stream; the endpoint keeps a reference while it needs it. BAY_OK; BAY_AGAIN:
- * taken, stop until `drained`; BAY_CLOSED: the peer is gone, end the call. */
+/* One event of a stream; the endpoint keeps a reference while it needs it. BAY_OK; BAY_ERR_AGAIN:
+ * taken, stop until `drained`; BAY_ERR_CLOSED: the peer is gone, end the call. */
 static inline bay_err a2a_call_event(a2a_call *self, a2a_event *event)
 {
     return self->ops->event(self, event);

@@ -82,7 +82,7 @@ typedef struct a2a_place {
     size_t index;                  /* an element */
 } a2a_place;
 
-/* "message.parts[1].raw: WHAT", A2A_E_INVALID_PARAMS; returns BAY_PROTOCOL. */
+/* "message.parts[1].raw: WHAT", A2A_E_INVALID_PARAMS; returns BAY_ERR_PROTOCOL. */
 __attribute__((cold, noinline)) bay_err a2a_place_fault(const a2a_place *self, a2a_fault *fault,
                                                         const char *what);
 

@@ -256,7 +256,7 @@ static void put_place(buf *out, const a2a_place *self)
 bay_err a2a_place_fault(const a2a_place *self, a2a_fault *fault, const char *what)
 {
     if (fault == NULL) {
-        return BAY_PROTOCOL;
+        return BAY_ERR_PROTOCOL;
     }
     buf path;
     buf_init(&path, 1U << 12); /* a path is as long as the table is deep */

@@ -42,9 +42,9 @@ extern const json_limits a2a_json_limits; /* of every document of a peer */
 
 /* Checks `value` against the type and appends it in normal form, unless it is in normal form
  * already: then nothing is appended and *out_is_normal is true (json_raw(value) is what to use).
- * Owns: nothing. Errors: BAY_PROTOCOL with `fault` (A2A_E_INVALID_PARAMS; A2A_E_PARSE_ERROR never),
- * BAY_NOMEM, BAY_LIMIT from `out`. Threads: any. Source: A2A 1.0.1 section 5.5 and a2a.proto;
- * ProtoJSON. */
+ * Owns: nothing. Errors: BAY_ERR_PROTOCOL with `fault` (A2A_E_INVALID_PARAMS; A2A_E_PARSE_ERROR
+ * never), BAY_ERR_NOMEM, BAY_ERR_LIMIT from `out`. Threads: any. Source: A2A 1.0.1 section 5.5 and
+ * a2a.proto; ProtoJSON. */
 bay_err a2a_normalise(a2a_type type, json_val value, buf *out, bool *out_is_normal,
                       a2a_fault *fault) BAY_MUST_CHECK;
 
@@ -66,7 +66,8 @@ bay_err a2a_protobuf_view(a2a_type type, bay_str bytes, size_t max_bytes, arena 
 /* JSON, normal or as a2a_normalise takes it, to protobuf, appended. What is required is not asked.
  * Numbers of free-form values become doubles, as a Struct has them: beyond 2^53 a whole number is
  * rounded, in gRPC only.
- * Errors: BAY_PROTOCOL with `fault` when a value does not fit its field, BAY_NOMEM, BAY_LIMIT. */
+ * Errors: BAY_ERR_PROTOCOL with `fault` when a value does not fit its field, BAY_ERR_NOMEM,
+ * BAY_ERR_LIMIT. */
 bay_err a2a_to_protobuf(a2a_type type, json_val value, buf *out, a2a_fault *fault) BAY_MUST_CHECK;
 
 #endif

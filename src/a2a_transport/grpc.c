@@ -226,7 +226,7 @@ static bay_err write_result(grpc_operation *self, bay_str json, buf *out)
     }
     if (err == BAY_OK && out->err == BAY_OK &&
         !grpc_frame_head(out->at, out->len - GRPC_FRAME_HEAD)) {
-        err = BAY_LIMIT;
+        err = BAY_ERR_LIMIT;
     }
     return err != BAY_OK ? err : out->err;
 }
@@ -259,7 +259,7 @@ static void on_result(a2a_call *call, bay_str json)
             err = http_stream_write(self->exchange, buf_view(&router->answer));
         }
         a2a_fault fault = {A2A_E_INTERNAL, "the answer could not be written"};
-        conclude(self, err == BAY_OK || err == BAY_AGAIN ? NULL : &fault, STR(""));
+        conclude(self, err == BAY_OK || err == BAY_ERR_AGAIN ? NULL : &fault, STR(""));
         trim(router);
     }
     operation_free(self);
@@ -271,11 +271,11 @@ static bay_err on_event(a2a_call *call, a2a_event *event)
     bay_str message;
     char head[GRPC_FRAME_HEAD];
     if (!is_heard(self) || call->is_gone) {
-        return BAY_CLOSED;
+        return BAY_ERR_CLOSED;
     }
     bay_err err = a2a_event_in(event, self->form, true, &message);
     if (err == BAY_OK && !grpc_frame_head(head, message.len)) {
-        err = BAY_LIMIT;
+        err = BAY_ERR_LIMIT;
     }
     if (err == BAY_OK) {
         err = open_stream(self);
@@ -283,16 +283,16 @@ static bay_err on_event(a2a_call *call, a2a_event *event)
     if (err == BAY_OK) {
         err = http_stream_write(self->exchange, (bay_str){head, sizeof(head)});
     }
-    if ((err == BAY_OK || err == BAY_AGAIN) && message.len > 0) {
+    if ((err == BAY_OK || err == BAY_ERR_AGAIN) && message.len > 0) {
         err = http_stream_write(self->exchange, message);
     }
-    if (err != BAY_OK && err != BAY_AGAIN && self->exchange != NULL) {
+    if (err != BAY_OK && err != BAY_ERR_AGAIN && self->exchange != NULL) {
         /* What cannot be delivered must not be missed silently. */
         http_exchange *exchange = let_go(self);
         http_exchange_abort(exchange);
         drop_views(self);
         call->is_gone = true;
-        return BAY_CLOSED;
+        return BAY_ERR_CLOSED;
     }
     return err;
 }
@@ -413,14 +413,14 @@ static bool take_message(http_exchange *exchange, bay_str *out)
     grpc_reader_init(&reader, body.len);
     bay_err err = grpc_reader_next(&reader, body, &used, out);
     grpc_reader_fini(&reader);
-    if (err == BAY_UNSUPPORTED) {
+    if (err == BAY_ERR_UNSUPPORTED) {
         refuse_code(exchange, GRPC_UNIMPLEMENTED, "compressed messages are not read");
     } else if (err != BAY_OK) {
         refuse_code(exchange, GRPC_INVALID_ARGUMENT,
                     "the request holds no whole message, or says a wrong length of it");
     } else if (used < body.len) {
         refuse_code(exchange, GRPC_INVALID_ARGUMENT, "the request holds more than one message");
-        err = BAY_PROTOCOL;
+        err = BAY_ERR_PROTOCOL;
     }
     return err == BAY_OK;
 }
@@ -466,7 +466,7 @@ static bool read_request(http_exchange *exchange, grpc_inbound *out)
     }
     bay_err err = read_params(exchange, message, out, &fault);
     if (err != BAY_OK) {
-        if (err != BAY_PROTOCOL) {
+        if (err != BAY_ERR_PROTOCOL) {
             fault = (a2a_fault){A2A_E_BUSY, "the request could not be read for lack of memory"};
         }
         a2a_grpc_refuse(exchange, &fault, STR(""));
@@ -551,7 +551,7 @@ bay_err a2a_grpc_new(loop *runs_on, const a2a_http_router_options *options, a2a_
 {
     a2a_grpc *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->loop = runs_on;
     self->options = options;

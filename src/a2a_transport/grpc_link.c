@@ -136,12 +136,12 @@ static bool take_message(a2a_grpc_sent *self, bay_str bytes)
 {
     a2a_fault fault = {A2A_E_INVALID_AGENT_RESPONSE, ""};
     if (self->has_result) {
-        fail_with(self, BAY_PROTOCOL, A2A_E_INVALID_AGENT_RESPONSE,
+        fail_with(self, BAY_ERR_PROTOCOL, A2A_E_INVALID_AGENT_RESPONSE,
                   "the agent answered with more than one message");
         return false;
     }
     bay_err err = read_message(self, bytes, &fault);
-    if (err == BAY_PROTOCOL) {
+    if (err == BAY_ERR_PROTOCOL) {
         fault.error = A2A_E_INVALID_AGENT_RESPONSE;
         grpc_link_fail(self, err, &fault, true);
         return false;
@@ -160,22 +160,22 @@ static void take_bytes(a2a_grpc_sent *self, bay_str bytes)
         if (self->is_paused) {
             buf_str(&self->held, bytes);
             if (self->held.err != BAY_OK) {
-                fail_with(self, BAY_NOMEM, A2A_E_BUSY, "no memory for what the agent says");
+                fail_with(self, BAY_ERR_NOMEM, A2A_E_BUSY, "no memory for what the agent says");
             }
             return;
         }
         size_t used = 0;
         bay_str message;
         bay_err err = grpc_reader_next(&self->reader, bytes, &used, &message);
-        if (err == BAY_AGAIN) {
+        if (err == BAY_ERR_AGAIN) {
             return;
         }
         if (err != BAY_OK) {
-            const char *text = err == BAY_LIMIT ? "a message of the agent is too large"
-                               : err == BAY_UNSUPPORTED
+            const char *text = err == BAY_ERR_LIMIT ? "a message of the agent is too large"
+                               : err == BAY_ERR_UNSUPPORTED
                                    ? "the agent compresses its messages, which nobody asked for"
                                    : "what the agent answers is no gRPC";
-            fail_with(self, err == BAY_UNSUPPORTED ? BAY_PROTOCOL : err,
+            fail_with(self, err == BAY_ERR_UNSUPPORTED ? BAY_ERR_PROTOCOL : err,
                       A2A_E_INVALID_AGENT_RESPONSE, text);
             return;
         }
@@ -218,7 +218,7 @@ static void judge_status(a2a_grpc_sent *self)
         self->details.len == 0) {
         fault.error = A2A_E_TASK_NOT_CANCELABLE;
     }
-    grpc_link_fail(self, BAY_REMOTE, &fault, true);
+    grpc_link_fail(self, BAY_ERR_REMOTE, &fault, true);
 }
 
 static void judge_bare(a2a_grpc_sent *self)
@@ -229,10 +229,10 @@ static void judge_bare(a2a_grpc_sent *self)
         a2a_grpc_fault_read(code, STR(""), STR(""), &fault);
         (void)a2a_fault_set(&fault, fault.error, "the agent answers with HTTP status %d",
                             self->http_status);
-        grpc_link_fail(self, BAY_REMOTE, &fault, true);
+        grpc_link_fail(self, BAY_ERR_REMOTE, &fault, true);
         return;
     }
-    fail_with(self, BAY_PROTOCOL, A2A_E_INVALID_AGENT_RESPONSE,
+    fail_with(self, BAY_ERR_PROTOCOL, A2A_E_INVALID_AGENT_RESPONSE,
               self->is_grpc ? "the agent's answer ends without a grpc-status"
                             : "what the agent answers is no gRPC");
 }
@@ -247,7 +247,7 @@ static void conclude(a2a_grpc_sent *self)
     } else if (self->status != GRPC_OK) {
         judge_status(self);
     } else if (!grpc_reader_is_between(&self->reader) || (!is_stream(self) && !self->has_result)) {
-        fail_with(self, BAY_PROTOCOL, A2A_E_INVALID_AGENT_RESPONSE,
+        fail_with(self, BAY_ERR_PROTOCOL, A2A_E_INVALID_AGENT_RESPONSE,
                   "the agent's answer is not whole");
     } else {
         grpc_link_finish(self);
@@ -308,13 +308,13 @@ static void grpc_link_on_end(void *user)
 static a2a_error error_of(bay_err err)
 {
     switch (err) {
-    case BAY_TIMEOUT:
+    case BAY_ERR_TIMEOUT:
         return A2A_E_DEADLINE;
-    case BAY_LIMIT:
-    case BAY_PROTOCOL:
+    case BAY_ERR_LIMIT:
+    case BAY_ERR_PROTOCOL:
         return A2A_E_INVALID_AGENT_RESPONSE;
-    case BAY_NOMEM:
-    case BAY_BUSY:
+    case BAY_ERR_NOMEM:
+    case BAY_ERR_BUSY:
         return A2A_E_BUSY;
     default:
         return A2A_E_UNAVAILABLE;
@@ -390,7 +390,7 @@ static bay_err write_origin(bay_str text, buf *out, a2a_fault *fault)
     if (!is_fine) {
         (void)a2a_fault_set(fault, A2A_E_INVALID_PARAMS,
                             "the address of a gRPC interface is HOST:PORT");
-        return out->err != BAY_OK ? out->err : BAY_INVALID;
+        return out->err != BAY_OK ? out->err : BAY_ERR_INVALID;
     }
     if (url.path.len == 1) {
         out->len--;
@@ -433,7 +433,7 @@ static bay_err write_message(const a2a_interface *to, a2a_form form,
     }
     if (err == BAY_OK && out->err == BAY_OK &&
         !grpc_frame_head(out->at, out->len - GRPC_FRAME_HEAD)) {
-        err = BAY_LIMIT;
+        err = BAY_ERR_LIMIT;
     }
     arena_fini(&memory);
     return err != BAY_OK ? err : out->err;
@@ -465,7 +465,7 @@ static bay_err write_fields(const a2a_interface *to, const a2a_link_request *req
             continue;
         }
         if (count == SENT_FIELDS) {
-            return BAY_LIMIT;
+            return BAY_ERR_LIMIT;
         }
         out[count++] = request->fields[i];
     }
@@ -527,7 +527,7 @@ static bay_err grpc_link_send(a2a_grpc_sent *self, http_client *http, const a2a_
                            .idle_ms = is_stream ? limits->idle_ms : limits->timeout_ms};
     bay_diag diag = {.code = BAY_OK};
     err = http_client_call(http, &spec, &http_events, self, &self->http, &diag);
-    if (err == BAY_UNSUPPORTED) {
+    if (err == BAY_ERR_UNSUPPORTED) {
         (void)a2a_fault_set(fault, A2A_E_UNSUPPORTED_OPERATION,
                             "this libpatchbay was built without HTTP/2: gRPC cannot be spoken");
     } else if (err != BAY_OK) {
@@ -547,14 +547,14 @@ bay_err a2a_grpc_send(http_client *http, const a2a_interface *to, const a2a_link
         (void)a2a_fault_set(fault, A2A_E_UNSUPPORTED_OPERATION, "A2A %.*s has no %.*s over gRPC",
                             BAY_STR(a2a_version_names[to->version]),
                             BAY_STR(a2a_methods[request->method].name));
-        return BAY_UNSUPPORTED;
+        return BAY_ERR_UNSUPPORTED;
     }
     buf url;
     buf body;
     buf_init(&url, 4096);
     buf_init(&body, A2A_GRPC_PARAMS_BYTES);
     a2a_grpc_sent *self = sent_new(http, form, limits, request, events, user);
-    bay_err err = self != NULL ? write_origin(to->url, &url, fault) : BAY_NOMEM;
+    bay_err err = self != NULL ? write_origin(to->url, &url, fault) : BAY_ERR_NOMEM;
     if (err == BAY_OK) {
         buf_str(&url, form == A2A_FORM_1_0 ? STR(A2A_GRPC_1_0) : STR(A2A_GRPC_0_3));
         buf_str(&url, name);
@@ -570,7 +570,7 @@ bay_err a2a_grpc_send(http_client *http, const a2a_interface *to, const a2a_link
         if (self != NULL) {
             sent_free(self);
         }
-        return err == BAY_PROTOCOL ? BAY_INVALID : err;
+        return err == BAY_ERR_PROTOCOL ? BAY_ERR_INVALID : err;
     }
     *out = self;
     return BAY_OK;

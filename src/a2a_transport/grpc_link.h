@@ -4,8 +4,8 @@
  *
  * The interface's url is "host:port" or "host" (port 443), and then it is TLS exactly when the port
  * is 443; or it says so: "https://host[:port]" (TLS, 443), "http://host[:port]" (clear text with
- * prior knowledge, 80). Anything behind the authority but "/" is BAY_INVALID: gRPC has no paths of
- * its own. */
+ * prior knowledge, 80). Anything behind the authority but "/" is BAY_ERR_INVALID: gRPC has no paths
+ * of its own. */
 #ifndef A2A_TRANSPORT_GRPC_LINK_H
 #define A2A_TRANSPORT_GRPC_LINK_H
 
@@ -18,14 +18,14 @@ typedef struct a2a_grpc_sent a2a_grpc_sent;
  * a2a-tenant for 0.3). It ends exactly once, by result, end or failed of `events`, unless
  * a2a_grpc_cancel ended it first; nothing runs inside a function of this header. `event_id` of
  * events is 0, `is_last` what the form says.
- *   failed: BAY_REMOTE with a fault for any grpc-status of the agent; BAY_PROTOCOL with
- *   A2A_E_INVALID_AGENT_RESPONSE for what is no gRPC or no A2A; BAY_LIMIT; BAY_TIMEOUT
+ *   failed: BAY_ERR_REMOTE with a fault for any grpc-status of the agent; BAY_ERR_PROTOCOL with
+ *   A2A_E_INVALID_AGENT_RESPONSE for what is no gRPC or no A2A; BAY_ERR_LIMIT; BAY_ERR_TIMEOUT
  *   (A2A_E_DEADLINE); else what the connection says (A2A_E_UNAVAILABLE).
  * limits: answer_bytes, timeout_ms (also sent as grpc-timeout of calls that are no stream) and
  * idle_ms count.
- * Owns: copies the request; `http` and `events` outlive the call. Errors: BAY_UNSUPPORTED with
- * `fault` (the form has no such method; no HTTP/2 in this build), BAY_INVALID (the url, a field),
- * BAY_BUSY, BAY_NOMEM, BAY_LIMIT. Units: ms, bytes. Threads: the loop's.
+ * Owns: copies the request; `http` and `events` outlive the call. Errors: BAY_ERR_UNSUPPORTED with
+ * `fault` (the form has no such method; no HTTP/2 in this build), BAY_ERR_INVALID (the url, a
+ * field), BAY_ERR_BUSY, BAY_ERR_NOMEM, BAY_ERR_LIMIT. Units: ms, bytes. Threads: the loop's.
  * Source: A2A 1.0.1 section 10; gRPC over HTTP/2. */
 bay_err a2a_grpc_send(http_client *http, const a2a_interface *to, const a2a_link_limits *limits,
                       const a2a_link_request *request, const a2a_link_events *events, void *user,

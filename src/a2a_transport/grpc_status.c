@@ -60,7 +60,7 @@ bay_err a2a_grpc_path_read(bay_str path, a2a_form *out_form, a2a_method *out_met
         form = A2A_FORM_0_3_PROTO;
         name = str_from(path, sizeof(A2A_GRPC_0_3) - 1);
     } else {
-        return BAY_NOTFOUND;
+        return BAY_ERR_NOT_FOUND;
     }
     for (int i = 0; i < A2A_METHODS && name.len > 0; i++) {
         if (str_eq(name, a2a_grpc_method_name(form, (a2a_method)i))) {
@@ -69,7 +69,7 @@ bay_err a2a_grpc_path_read(bay_str path, a2a_form *out_form, a2a_method *out_met
             return BAY_OK;
         }
     }
-    return BAY_NOTFOUND;
+    return BAY_ERR_NOT_FOUND;
 }
 
 /* --- status ----------------------------------------------------------------------------------- */

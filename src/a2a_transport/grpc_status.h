@@ -12,7 +12,7 @@
 
 enum { A2A_GRPC_PARAMS_BYTES = 64 << 20 /* of one message, as JSON */ };
 
-/* The form and method of a path. BAY_NOTFOUND: none of ours.
+/* The form and method of a path. BAY_ERR_NOT_FOUND: none of ours.
  * Source: A2A 1.0.1 and 0.3.0, a2a.proto. */
 bay_err a2a_grpc_path_read(bay_str path, a2a_form *out_form, a2a_method *out_method) BAY_MUST_CHECK;
 /* The name of the method in that form's service; "": it has none. */
@@ -26,7 +26,7 @@ typedef struct a2a_grpc_trailers {
     size_t count;
     char code[3];
 } a2a_grpc_trailers;
-/* BAY_NOMEM: the status alone. `fault` NULL: OK. */
+/* BAY_ERR_NOMEM: the status alone. `fault` NULL: OK. */
 void a2a_grpc_trailers_write(const a2a_fault *fault, int code, buf *text, buf *details,
                              a2a_grpc_trailers *out);
 

@@ -34,7 +34,7 @@ bay_err a2a_link_new(struct loop *on, http_client *http, const a2a_interface *at
     if (self == NULL || text == NULL) {
         mem_free(self);
         mem_free(text);
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->text = text;
     memcpy(text, at->url.at != NULL ? at->url.at : "", at->url.len);
@@ -124,7 +124,7 @@ void a2a_link_free(a2a_link *self)
     while ((link = list_first(&self->calls)) != NULL) {
         a2a_link_call *call = CONTAINER_OF(link, a2a_link_call, link);
         a2a_link_drop(call);
-        call->events->failed(call->user, BAY_CANCELLED, &gone, true);
+        call->events->failed(call->user, BAY_ERR_CANCELLED, &gone, true);
     }
     a2a_link_leave(self);
 }
@@ -149,13 +149,13 @@ static bay_err check_fields(const a2a_link_request *request, size_t *out_bytes, 
             (void)a2a_fault_set(fault, A2A_E_INVALID_REQUEST,
                                 "the header field \"%.*s\" is not valid",
                                 BAY_STR(str_head(name, 60)));
-            return BAY_INVALID;
+            return BAY_ERR_INVALID;
         }
         bytes += name.len + value.len;
         if (i >= A2A_LINK_FIELDS || bytes > A2A_LINK_FIELD_BYTES) {
             (void)a2a_fault_set(fault, A2A_E_INVALID_REQUEST,
                                 "too many header fields, or too long");
-            return BAY_LIMIT;
+            return BAY_ERR_LIMIT;
         }
     }
     *out_bytes = bytes;
@@ -176,7 +176,7 @@ static bay_err copy_fields(a2a_link_call *self, const a2a_link_request *request,
     self->secrets = mem_alloc(room);
     self->fields = mem_array(count + 1, sizeof(*self->fields));
     if (self->secrets == NULL || self->fields == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->secret_bytes = room;
     mem_wipe(self->secrets, room);
@@ -209,7 +209,7 @@ static bay_err call_new(a2a_link *owner, const a2a_link_request *request,
 {
     a2a_link_call *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->owner = owner;
     self->events = events;
@@ -227,13 +227,13 @@ static bay_err call_new(a2a_link *owner, const a2a_link_request *request,
     self->drain = (loop_task){.function = on_drain, .argument = self};
     bay_err err = json_raw(request->params).len <= A2A_LINK_PARAMS_BYTES
                       ? json_clone(request->params, &self->params)
-                      : BAY_LIMIT;
+                      : BAY_ERR_LIMIT;
     if (request->last_event_id != 0) {
         buf_uint(&self->last_id, request->last_event_id);
     }
     if (err != BAY_OK || self->last_id.err != BAY_OK) {
         call_release(self);
-        return err == BAY_OK ? BAY_NOMEM : err == BAY_TYPE ? BAY_INVALID : err;
+        return err == BAY_OK ? BAY_ERR_NOMEM : err == BAY_ERR_TYPE ? BAY_ERR_INVALID : err;
     }
     *out = self;
     return BAY_OK;
@@ -251,7 +251,7 @@ static bay_err prepare_stream(a2a_link_call *call, const a2a_link_request *reque
         call->asking = call->has_no_stream ? A2A_GET_TASK : call->asking;
         err = a2a_stream_state_note_id(&call->seen, json_get(request->params, STR("id")));
     }
-    return err == BAY_OK || err == BAY_NOMEM ? err : BAY_INVALID;
+    return err == BAY_OK || err == BAY_ERR_NOMEM ? err : BAY_ERR_INVALID;
 }
 
 bay_err a2a_link_start(a2a_link *self, const a2a_link_request *request,
@@ -262,7 +262,7 @@ bay_err a2a_link_start(a2a_link *self, const a2a_link_request *request,
     a2a_link_call *call = NULL;
     if (self->is_freed || self->count >= A2A_LINK_CALLS) {
         (void)a2a_fault_set(fault, A2A_E_BUSY, "too many calls at once");
-        return self->is_freed ? BAY_CLOSED : BAY_BUSY;
+        return self->is_freed ? BAY_ERR_CLOSED : BAY_ERR_BUSY;
     }
     bay_err err = check_fields(request, &bytes, fault);
     if (err == BAY_OK) {

@@ -27,14 +27,14 @@ typedef struct a2a_link_events {
     /* A StreamResponse (1.0, normal form), read already; it lives until this returns. */
     void (*event)(void *user, json_val event, uint64_t event_id, bool is_last);
     void (*end)(void *user);
-    /* `was_sent`: the agent may have carried it out. A fault of the agent: err BAY_REMOTE. */
+    /* `was_sent`: the agent may have carried it out. A fault of the agent: err BAY_ERR_REMOTE. */
     void (*failed)(void *user, bay_err err, const a2a_fault *fault, bool was_sent);
 } a2a_link_events;
 
 /* `http` and `at` (copied) as given; `http` outlives the link. */
 bay_err a2a_link_new(loop *loop, http_client *http, const a2a_interface *at,
                      const a2a_link_limits *limits, a2a_link **out) BAY_MUST_CHECK;
-void a2a_link_free(a2a_link *self); /* open calls fail with BAY_CANCELLED first */
+void a2a_link_free(a2a_link *self); /* open calls fail with BAY_ERR_CANCELLED first */
 const a2a_interface *a2a_link_interface(const a2a_link *self);
 
 typedef struct a2a_link_request {
@@ -48,8 +48,8 @@ typedef struct a2a_link_request {
     bool has_no_stream;
 } a2a_link_request;
 
-/* Copies the request. Errors: BAY_UNSUPPORTED (the version has no such method; `fault` says),
- * BAY_BUSY, BAY_NOMEM, BAY_INVALID. */
+/* Copies the request. Errors: BAY_ERR_UNSUPPORTED (the version has no such method; `fault` says),
+ * BAY_ERR_BUSY, BAY_ERR_NOMEM, BAY_ERR_INVALID. */
 bay_err a2a_link_start(a2a_link *self, const a2a_link_request *request,
                        const a2a_link_events *events, void *user, a2a_link_call **out,
                        a2a_fault *fault) BAY_MUST_CHECK;

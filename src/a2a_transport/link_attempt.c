@@ -211,7 +211,7 @@ static bool attempt_waits(a2a_link_call *self, bay_err err, bool was_sent)
 
 static void attempt_lost(a2a_link_call *self, bay_err err, bool was_sent, const char *text)
 {
-    a2a_error error = err == BAY_TIMEOUT ? A2A_E_DEADLINE : A2A_E_UNAVAILABLE;
+    a2a_error error = err == BAY_ERR_TIMEOUT ? A2A_E_DEADLINE : A2A_E_UNAVAILABLE;
     attempt_broke(self, err, error, text, was_sent, true);
 }
 
@@ -223,7 +223,7 @@ static bool wants_get(const a2a_link_call *self, bay_err err)
 {
     return self->asking == A2A_SUBSCRIBE_TO_TASK && self->owner->at.binding == A2A_HTTP_JSON &&
            !self->owner->subscribes_by_get &&
-           (self->status == 405 || (self->status == 404 && err == BAY_PROTOCOL));
+           (self->status == 405 || (self->status == 404 && err == BAY_ERR_PROTOCOL));
 }
 
 /* a2a 0.3: the body is a configuration; servers that were not made from its annotations read the
@@ -244,7 +244,7 @@ static void ask_again(a2a_link_call *self)
     a2a_fault fault = {A2A_E_UNAVAILABLE, ""};
     bay_err err = a2a_attempt_start(self, &fault);
     if (err != BAY_OK) {
-        a2a_link_retry_failed(self, err, &fault, true, err == BAY_BUSY);
+        a2a_link_retry_failed(self, err, &fault, true, err == BAY_ERR_BUSY);
     }
 }
 
@@ -303,7 +303,7 @@ static void take_event(a2a_link_call *self, const sse_block *block)
     if (err != BAY_OK) {
         bool may_pass = fault.error == A2A_E_UNAVAILABLE || fault.error == A2A_E_BUSY;
         a2a_attempt_stop(self);
-        a2a_link_retry_failed(self, err, &fault, true, err == BAY_REMOTE && may_pass);
+        a2a_link_retry_failed(self, err, &fault, true, err == BAY_ERR_REMOTE && may_pass);
         return;
     }
     a2a_link_retry_event(self, event, block->has_id ? block->id : (bay_str){NULL, 0}, is_last);
@@ -327,8 +327,8 @@ static void take_events(a2a_link_call *self, bay_str bytes)
         bay_err err = sse_decoder_feed(&self->decoder, bytes, &consumed, &block);
         if (err != BAY_OK) {
             attempt_broke(self, err, A2A_E_INVALID_AGENT_RESPONSE,
-                          err == BAY_LIMIT ? "an event of the agent's stream is too large"
-                                           : "no memory for an event of the agent's stream",
+                          err == BAY_ERR_LIMIT ? "an event of the agent's stream is too large"
+                                               : "no memory for an event of the agent's stream",
                           true, false);
             return;
         }
@@ -385,12 +385,12 @@ static void on_head(void *user, int status, const http_field *fields, size_t cou
     a2a_link_enter(self->owner);
     self->status = status;
     if (status >= 300 && status < 400) {
-        attempt_broke(self, BAY_PROTOCOL, A2A_E_INVALID_AGENT_RESPONSE,
+        attempt_broke(self, BAY_ERR_PROTOCOL, A2A_E_INVALID_AGENT_RESPONSE,
                       "the agent redirects, and redirects are not followed: its card should name "
                       "the address it now has",
                       status == 303, false);
     } else if (encoding.len > 0 && !str_eq_nocase(encoding, STR("identity"))) {
-        attempt_broke(self, BAY_PROTOCOL, A2A_E_INVALID_AGENT_RESPONSE,
+        attempt_broke(self, BAY_ERR_PROTOCOL, A2A_E_INVALID_AGENT_RESPONSE,
                       "the agent's answer has a content encoding that was not asked for", true,
                       false);
     } else if (status < 300 && is_stream(self->asking) &&
@@ -411,7 +411,7 @@ static void on_body(void *user, bay_str bytes)
     } else {
         size_t most = self->owner->limits.answer_bytes;
         if (bytes.len > most || self->body.len > most - bytes.len) {
-            attempt_broke(self, BAY_LIMIT, A2A_E_INVALID_AGENT_RESPONSE,
+            attempt_broke(self, BAY_ERR_LIMIT, A2A_E_INVALID_AGENT_RESPONSE,
                           "the agent's answer is too large", true, false);
         } else {
             buf_str(&self->body, bytes);
@@ -498,8 +498,8 @@ static void on_grpc_failed(void *user, bay_err err, const a2a_fault *fault, bool
     a2a_link *owner = self->owner;
     a2a_link_enter(owner);
     self->grpc = NULL;
-    bool may_pass = bay_err_class_of(err) == BAY_CLASS_RETRY || fault->error == A2A_E_UNAVAILABLE ||
-                    fault->error == A2A_E_BUSY;
+    bool may_pass = bay_err_class_of(err) == BAY_ERR_CLASS_RETRY ||
+                    fault->error == A2A_E_UNAVAILABLE || fault->error == A2A_E_BUSY;
     if (!attempt_waits(self, err, was_sent)) {
         a2a_link_retry_failed(self, err, fault, was_sent, may_pass);
     }

@@ -64,7 +64,7 @@ static bay_err link_retry_wait(a2a_link_call *self, json_val event, uint64_t id,
     size_t bytes = json_clone_bytes(event) + sizeof(waiting_event);
     waiting_event made = {.id = id, .is_last = is_last};
     if (bytes > A2A_LINK_HELD_BYTES - self->waiting_bytes) {
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     if (!buf_reserve(&self->waiting, sizeof(made))) {
         return self->waiting.err;
@@ -93,7 +93,7 @@ void a2a_link_retry_forget(a2a_link_call *self)
     self->waiting_bytes = 0;
 }
 
-/* BAY_CANCELLED: the call is over, by its receiver. */
+/* BAY_ERR_CANCELLED: the call is over, by its receiver. */
 static bay_err link_retry_emit(a2a_link_call *self, json_val event, uint64_t id, bool is_last)
 {
     self->has_told = true;
@@ -102,13 +102,13 @@ static bay_err link_retry_emit(a2a_link_call *self, json_val event, uint64_t id,
         return link_retry_wait(self, event, id, is_last);
     }
     self->events->event(self->user, event, id, is_last);
-    return self->phase == A2A_LINK_OVER ? BAY_CANCELLED : BAY_OK;
+    return self->phase == A2A_LINK_OVER ? BAY_ERR_CANCELLED : BAY_OK;
 }
 
 static void link_retry_broke(a2a_link_call *self, bay_err err)
 {
     a2a_fault fault;
-    if (err == BAY_CANCELLED || self->phase == A2A_LINK_OVER) {
+    if (err == BAY_ERR_CANCELLED || self->phase == A2A_LINK_OVER) {
         return;
     }
     (void)a2a_fault_set(&fault, A2A_E_INTERNAL, "an event of the agent's stream: %s",
@@ -243,7 +243,7 @@ static void link_retry_send(a2a_link_call *self, a2a_method method, uint64_t wit
     }
     if (err != BAY_OK) {
         a2a_attempt_stop(self);
-        a2a_link_retry_failed(self, err, &fault, true, err == BAY_BUSY);
+        a2a_link_retry_failed(self, err, &fault, true, err == BAY_ERR_BUSY);
     }
 }
 
@@ -265,7 +265,7 @@ static void link_retry_rest(a2a_link_call *self)
     self->delay_ms = self->delay_ms < A2A_LINK_LONGEST_DELAY_MS / 2 ? self->delay_ms * 2
                                                                     : A2A_LINK_LONGEST_DELAY_MS;
     if (loop_timer_start(owner->loop, &self->timer, pause) != BAY_OK) {
-        link_retry_broke(self, BAY_NOMEM);
+        link_retry_broke(self, BAY_ERR_NOMEM);
     }
 }
 
@@ -297,7 +297,7 @@ static bool can_be_taken_up(const a2a_link_call *self)
 /* It has no streams, whatever its card says; the message was refused, so it may be sent again. */
 static bool refuses_streams(const a2a_link_call *self, bay_err err, const a2a_fault *fault)
 {
-    return self->asking == A2A_SEND_STREAMING_MESSAGE && !self->has_told && err == BAY_REMOTE &&
+    return self->asking == A2A_SEND_STREAMING_MESSAGE && !self->has_told && err == BAY_ERR_REMOTE &&
            (fault->error == A2A_E_UNSUPPORTED_OPERATION || fault->error == A2A_E_METHOD_NOT_FOUND);
 }
 
@@ -310,7 +310,7 @@ void a2a_link_retry_failed(a2a_link_call *self, bay_err err, const a2a_fault *fa
     } else if (refuses_streams(self, err, fault)) {
         self->has_no_stream = true;
         link_retry_send(self, A2A_SEND_MESSAGE, self->owner->limits.timeout_ms);
-    } else if (self->asking == A2A_SUBSCRIBE_TO_TASK && self->is_resumed && err == BAY_REMOTE &&
+    } else if (self->asking == A2A_SUBSCRIBE_TO_TASK && self->is_resumed && err == BAY_ERR_REMOTE &&
                !is_passing && self->events_read == 0) {
         self->polls = true;
         self->lacks_snapshot = false;
@@ -334,7 +334,7 @@ void a2a_link_retry_ended(a2a_link_call *self)
     (void)a2a_fault_set(&fault, A2A_E_UNAVAILABLE, "%s",
                         self->has_told ? "the agent's stream ended before its task did"
                                        : "the agent's stream ended without an event");
-    a2a_link_retry_failed(self, BAY_CLOSED, &fault, true, true);
+    a2a_link_retry_failed(self, BAY_ERR_CLOSED, &fault, true, true);
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
@@ -426,7 +426,7 @@ void a2a_link_retry_on_timer(void *argument)
         take_up(self);
     } else if (self->is_paused && is_stream(self)) {
         if (loop_timer_start(owner->loop, &self->timer, A2A_LINK_GRACE_MS) != BAY_OK) {
-            link_retry_broke(self, BAY_NOMEM);
+            link_retry_broke(self, BAY_ERR_NOMEM);
         }
     } else if (is_done(self)) {
         a2a_attempt_stop(self);
@@ -435,7 +435,7 @@ void a2a_link_retry_on_timer(void *argument)
         a2a_fault fault;
         (void)a2a_fault_set(&fault, A2A_E_DEADLINE, "the agent did not answer in time");
         a2a_attempt_stop(self);
-        a2a_link_retry_failed(self, BAY_TIMEOUT, &fault, true, true);
+        a2a_link_retry_failed(self, BAY_ERR_TIMEOUT, &fault, true, true);
     }
     a2a_link_leave(owner);
 }

@@ -76,7 +76,7 @@ static a2a_stream_state_artifact *add_artifact(a2a_stream_state *self, uint64_t 
         size_t cap = self->cap == 0 ? 2 : self->cap * 2;
         a2a_stream_state_artifact *at = mem_resize(self->artifacts, cap * sizeof(*at));
         if (at == NULL) {
-            *err = BAY_NOMEM;
+            *err = BAY_ERR_NOMEM;
             return NULL;
         }
         self->artifacts = at;

@@ -32,14 +32,15 @@ typedef struct a2a_stream_state {
 void a2a_stream_state_init(a2a_stream_state *self);
 void a2a_stream_state_fini(a2a_stream_state *self);
 
-/* Which task it is, if that is not known yet: a JSON string. BAY_NOMEM. */
+/* Which task it is, if that is not known yet: a JSON string. BAY_ERR_NOMEM. */
 bay_err a2a_stream_state_note_id(a2a_stream_state *self, json_val id) BAY_MUST_CHECK;
-/* `event`, a StreamResponse (1.0), was told. Errors: BAY_NOMEM. */
+/* `event`, a StreamResponse (1.0), was told. Errors: BAY_ERR_NOMEM. */
 bay_err a2a_stream_state_note(a2a_stream_state *self, json_val event) BAY_MUST_CHECK;
 
 /* What of `task` (1.0) was not told yet, as StreamResponses: one call of `tell` for each, which
- * copies what it keeps; they count as told. An artifact that is another than the one seen is told whole.
- * Errors: BAY_NOMEM, BAY_LIMIT, or what `tell` returned. */
+ * copies what it keeps; they count as told. An artifact that is another than the one seen is told
+ * whole.
+ * Errors: BAY_ERR_NOMEM, BAY_ERR_LIMIT, or what `tell` returned. */
 typedef bay_err (*a2a_stream_state_tell)(void *user, json_val event);
 bay_err a2a_stream_state_difference(a2a_stream_state *self, json_val task,
                                     a2a_stream_state_tell tell, void *user) BAY_MUST_CHECK;

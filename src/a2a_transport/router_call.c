@@ -166,7 +166,7 @@ static bay_err break_off(http_operation *self)
     http_reply_abort(&self->reply);
     drop_views(self);
     self->call.is_gone = true;
-    return BAY_CLOSED;
+    return BAY_ERR_CLOSED;
 }
 
 static bay_err write_event(http_operation *self, bay_str name, bay_str data, uint64_t sequence)
@@ -190,14 +190,14 @@ static bay_err write_event(http_operation *self, bay_str name, bay_str data, uin
         drop_views(self);
     }
     trim(self->router);
-    return err == BAY_CANCELLED ? BAY_CLOSED : err;
+    return err == BAY_ERR_CANCELLED ? BAY_ERR_CLOSED : err;
 }
 
 static bay_err on_event(a2a_call *call, a2a_event *event)
 {
     http_operation *self = of_call(call);
     if (call->is_gone || self->router == NULL || self->reply.exchange == NULL) {
-        return BAY_CLOSED;
+        return BAY_ERR_CLOSED;
     }
     bay_str rendered;
     buf *data = &self->router->answer;
@@ -328,7 +328,7 @@ static bay_err read_old_extended_card(http_exchange *exchange, bay_str path, a2a
     bay_str verb = http_exchange_method(exchange);
     if (!str_eq(path, STR("/agent/authenticatedExtendedCard")) ||
         (!str_eq(verb, STR("GET")) && !str_eq(verb, STR("HEAD")))) {
-        return BAY_NOTFOUND;
+        return BAY_ERR_NOT_FOUND;
     }
     *out = (a2a_inbound){.binding = A2A_HTTP_JSON,
                          .version = A2A_0_2,
@@ -346,8 +346,9 @@ static bay_err read_rest(http_exchange *exchange, bay_str path, bay_str version,
     bay_err err = a2a_rest_read(http_exchange_method(exchange), path, http_exchange_query(exchange),
                                 http_exchange_body(exchange), version,
                                 http_exchange_arena(exchange), out, out_allow, fault);
-    return err == BAY_NOTFOUND && out_allow->len == 0 ? read_old_extended_card(exchange, path, out)
-                                                      : err;
+    return err == BAY_ERR_NOT_FOUND && out_allow->len == 0
+               ? read_old_extended_card(exchange, path, out)
+               : err;
 }
 
 /* True: `out` is a request; else it was answered, or *out_is_ours is false. */
@@ -381,10 +382,10 @@ static bool read_request(a2a_http_router *self, http_exchange *exchange,
     }
     if (allow.len > 0) {
         a2a_http_router_reply_error(exchange, 405, allow, "this path is there with other verbs");
-    } else if (err == BAY_NOTFOUND) {
+    } else if (err == BAY_ERR_NOT_FOUND) {
         *out_is_ours = false;
     } else {
-        if (err != BAY_PROTOCOL) {
+        if (err != BAY_ERR_PROTOCOL) {
             fault = (a2a_fault){A2A_E_BUSY, "the request could not be read for lack of memory"};
         }
         a2a_http_router_reply_fault(self, exchange, out, &fault, STR(""));

@@ -12,7 +12,8 @@ typedef struct agents_address_filter {
     address_guard guard;
 } agents_address_filter;
 
-/* `settings` is borrowed. Errors: BAY_SYNTAX with `diag` (one of `allow`), BAY_LIMIT, BAY_NOMEM. */
+/* `settings` is borrowed. Errors: BAY_ERR_SYNTAX with `diag` (one of `allow`), BAY_ERR_LIMIT,
+ * BAY_ERR_NOMEM. */
 bay_err agents_address_filter_init(agents_address_filter *self, const agents_settings *settings,
                                    bay_diag *diag) BAY_MUST_CHECK;
 void agents_address_filter_fini(agents_address_filter *self);

@@ -192,7 +192,7 @@ static bay_err agent_new(agents *of, const agents_entry *entry, agent **out, bay
     agent *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
         entry->release(entry->hold);
-        return diag_set(diag, BAY_NOMEM, "out of memory");
+        return diag_set(diag, BAY_ERR_NOMEM, "out of memory");
     }
     self->of = of;
     self->entry = *entry;
@@ -210,7 +210,7 @@ static bay_err agent_new(agents *of, const agents_entry *entry, agent **out, bay
                                 of->options.aliases, &self->remote, diag);
     }
     if (err == BAY_OK && set_door(self) != BAY_OK) {
-        err = diag_set(diag, BAY_NOMEM, "out of memory");
+        err = diag_set(diag, BAY_ERR_NOMEM, "out of memory");
     }
     if (err != BAY_OK) {
         agent_free(self);
@@ -221,7 +221,7 @@ static bay_err agent_new(agents *of, const agents_entry *entry, agent **out, bay
         agents_owned *owned = agents_owners_of(owners, self->name);
         if (owned == NULL) { /* never without: callers would not be kept apart */
             agent_free(self);
-            return diag_set(diag, BAY_NOMEM, "out of memory");
+            return diag_set(diag, BAY_ERR_NOMEM, "out of memory");
         }
         agents_remote_set_owners(self->remote, owned, of->options.ring);
     }
@@ -498,7 +498,7 @@ bay_err agents_new(const agents_options *options, agents **out)
 {
     agents *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->options = *options;
     list_init(&self->retired);
@@ -569,7 +569,7 @@ bay_err agents_set_peers(agents *self, agents *const *all, size_t count)
     forget_peers(self);
     self->peers = mem_array(count, sizeof(loop_mailbox *));
     if (self->peers == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     for (size_t i = 0; i < count; i++) {
         self->peers[i] = loop_mailbox_ref(all[i]->port);
@@ -620,7 +620,7 @@ bay_err agents_set(agents *self, const agents_entry *entries, size_t count, bay_
         bay_err err = BAY_OK;
         if (items == NULL || kept != NULL) {
             entry->release(entry->hold);
-            err = items == NULL ? diag_set(diag, BAY_NOMEM, "out of memory") : BAY_OK;
+            err = items == NULL ? diag_set(diag, BAY_ERR_NOMEM, "out of memory") : BAY_OK;
         }
         if (items != NULL && kept != NULL) {
             items[made++] = kept;
@@ -631,7 +631,7 @@ bay_err agents_set(agents *self, const agents_entry *entries, size_t count, bay_
         first = first == BAY_OK ? err : first;
     }
     if (items == NULL) {
-        return first == BAY_OK ? BAY_NOMEM : first; /* those that are there stay */
+        return first == BAY_OK ? BAY_ERR_NOMEM : first; /* those that are there stay */
     }
     agent **old = self->items;
     size_t old_count = self->count;

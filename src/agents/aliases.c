@@ -25,7 +25,7 @@ bay_err agents_aliases_new(agents_aliases **out)
 {
     agents_aliases *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     pthread_mutex_init(&self->lock, NULL);
     map_init(&self->by_key, AGENTS_ALIASES + 1);

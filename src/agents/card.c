@@ -112,11 +112,11 @@ void agents_card_rewrite(bay_str name, json_val card, const agents_public *publi
 /* Signs `plain` into `out`; a copy where there is no key, or where no verifier would agree. */
 static bay_err sign(bay_str name, json_val plain, const agents_public *public, buf *out)
 {
-    bay_err err = BAY_UNSUPPORTED;
+    bay_err err = BAY_ERR_UNSUPPORTED;
     if (public->key != NULL) {
         bay_diag diag = {0};
         err = card_sign(plain, public->key, public->jku, out, &diag);
-        if (err == BAY_NOMEM) {
+        if (err == BAY_ERR_NOMEM) {
             return err;
         }
         if (err != BAY_OK) {
@@ -174,7 +174,7 @@ bay_err agents_card_new(bay_str name, json_val source, const agents_public *publ
                                                  [OLD] = AGENTS_WEBHOOKS_OLDER};
     agents_card *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     arena_init(&self->memory, 64 << 20);
     bay_err err = json_clone_in(source, &self->memory, &self->source);

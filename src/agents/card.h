@@ -22,7 +22,8 @@ enum {
  * binding twice, as "1.0" and as "0.3". Signatures go: they are of another text; and the security
  * that the agent asks for: the gateway meets it. A card that cannot be signed (with an empty field
  * that a card needs) is shown without a signature, and the log says so.
- * Owns: the caller gets one reference. Errors: BAY_NOMEM, BAY_LIMIT; what else a2a_card_write says.
+ * Owns: the caller gets one reference. Errors: BAY_ERR_NOMEM, BAY_ERR_LIMIT; what else
+ * a2a_card_write says.
  * Threads: one. Source: A2A 1.0.1 sections 4.4.1 and 8. */
 bay_err agents_card_new(bay_str name, json_val source, const agents_public *public, unsigned told,
                         agents_card **out) BAY_MUST_CHECK;

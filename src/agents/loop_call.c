@@ -74,10 +74,10 @@ static bay_err near_received(loop_pair *pair, loop_pair_message *message)
     const loop_event *what = CONTAINER_OF(message, loop_event, message);
     a2a_event *event =
         a2a_event_new((bay_str){what->bytes, what->len}, what->sequence, what->is_last);
-    bay_err err = event != NULL ? a2a_call_event(self->near.call, event) : BAY_NOMEM;
+    bay_err err = event != NULL ? a2a_call_event(self->near.call, event) : BAY_ERR_NOMEM;
     a2a_event_unref(event);
     bool has_left = !list_holds(&self->near.link); /* in the callback */
-    if (err != BAY_OK && err != BAY_AGAIN && !has_left) {
+    if (err != BAY_OK && err != BAY_ERR_AGAIN && !has_left) {
         a2a_call_end(near_part(self));
         loop_pair_close(pair, LOOP_PAIR_NEAR, NULL);
     }
@@ -149,7 +149,7 @@ static bay_err carry_event(a2a_call *call, a2a_event *event)
 {
     loop_event *made = event_new(a2a_event_json(event));
     if (made == NULL) {
-        return BAY_CLOSED; /* a stream with a gap would be worse than none */
+        return BAY_ERR_CLOSED; /* a stream with a gap would be worse than none */
     }
     made->sequence = a2a_event_sequence(event);
     made->is_last = a2a_event_is_last(event);
@@ -278,7 +278,8 @@ void agents_loop_call_begin(agents_loop_calls *self, loop_mailbox *owner, bay_st
         }
         call = near_part(made);
     }
-    loop_call_refuse(call, agent, err != BAY_CLOSED ? "out of memory" : "it is not there any more");
+    loop_call_refuse(call, agent,
+                     err != BAY_ERR_CLOSED ? "out of memory" : "it is not there any more");
     loop_pair_close(&made->pair, LOOP_PAIR_NEAR, NULL);
 }
 

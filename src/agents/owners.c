@@ -323,7 +323,7 @@ bay_err agents_owned_claim(agents_owned *self, owned_kind kind, bay_str id,
     buf key;
     uint64_t now_ms = loop_time_ms();
     if (id.len == 0 || id.len > AGENTS_OWNED_ID_BYTES) {
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     buf_init(&key, STORE_KEY_BYTES);
     (void)write_key(self->name, (char)kind, id, &key);
@@ -333,14 +333,14 @@ bay_err agents_owned_claim(agents_owned *self, owned_kind kind, bay_str id,
         entry *found = entry_find(self, buf_view(&key), now_ms);
         if (found == NULL) {
             found = entry_new(self, buf_view(&key), caller->key, now_ms + LIFE_MS);
-            err = found != NULL ? BAY_OK : BAY_NOMEM;
+            err = found != NULL ? BAY_OK : BAY_ERR_NOMEM;
             if (found != NULL) {
                 entry_write(found);
             }
         } else if (is_caller(found->owner, caller)) {
             use(found, caller, now_ms);
         } else {
-            err = BAY_DENIED;
+            err = BAY_ERR_DENIED;
         }
         pthread_mutex_unlock(&self->of->lock);
     }
@@ -381,7 +381,7 @@ bay_err agents_owners_new(bay_str path, agents_owners **out, bay_diag *diag)
 {
     agents_owners *self = mem_zalloc(sizeof(*self) + path.len);
     if (self == NULL) {
-        return diag_set(diag, BAY_NOMEM, "out of memory");
+        return diag_set(diag, BAY_ERR_NOMEM, "out of memory");
     }
     if (path.len > 0) {
         memcpy(self->path, path.at, path.len);

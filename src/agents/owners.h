@@ -42,10 +42,10 @@ typedef struct agents_caller {
 } agents_caller;
 
 /* `path`: of an SQLite file, "" for none. Blocks while it reads the rows.
- * Errors, with `diag`: those of store_open_sqlite, BAY_NOMEM. */
+ * Errors, with `diag`: those of store_open_sqlite, BAY_ERR_NOMEM. */
 bay_err agents_owners_new(bay_str path, agents_owners **out, bay_diag *diag) BAY_MUST_CHECK;
 /* From now on rows are written on `home`, which is borrowed until agents_owners_close. Before any
- * loop runs. Errors: BAY_NOMEM. */
+ * loop runs. Errors: BAY_ERR_NOMEM. */
 bay_err agents_owners_write_on(agents_owners *self, loop *home) BAY_MUST_CHECK;
 /* Writes what waits and closes the store; turns `home` until that is done. NULL is fine. Threads:
  * home's, when nobody claims any more. */
@@ -62,8 +62,8 @@ void agents_owned_close(agents_owned *self);
 
 /* Is it the caller's? Being asked for is being used. */
 bool agents_owned_is(agents_owned *self, owned_kind kind, bay_str id, const agents_caller *caller);
-/* It is the caller's from now on. Errors: BAY_DENIED: it is another's, and stays that; BAY_LIMIT:
- * its id is too long or empty; BAY_NOMEM. After the last two it is nobody's. */
+/* It is the caller's from now on. Errors: BAY_ERR_DENIED: it is another's, and stays that;
+ * BAY_ERR_LIMIT: its id is too long or empty; BAY_ERR_NOMEM. After the last two it is nobody's. */
 bay_err agents_owned_claim(agents_owned *self, owned_kind kind, bay_str id,
                            const agents_caller *caller) BAY_MUST_CHECK;
 /* How many tasks of the caller are known. */

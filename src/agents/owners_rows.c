@@ -129,7 +129,7 @@ static void on_written(void *user, const store_result *result)
 {
     owners_rows *self = user;
     self->in_flight--;
-    bool is_fine = result->err == BAY_OK || result->err == BAY_NOTFOUND;
+    bool is_fine = result->err == BAY_OK || result->err == BAY_ERR_NOT_FOUND;
     if (!is_fine && !self->has_failed) {
         LOG(LOG_WARN, "agents",
             "store: who owns a task could not be written: %s; after a restart such tasks belong to "
@@ -233,7 +233,7 @@ bay_err owners_rows_new(loop *home, bay_str path, owners_rows **out)
 {
     owners_rows *self = mem_zalloc(sizeof(*self) + path.len);
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->home = home;
     self->path_len = path.len;

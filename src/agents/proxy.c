@@ -5,7 +5,8 @@
  *                        └──────── gone, failed ─────┴────► ended
  *
  * Invariants
- * - A proxy_call call is in `waiting` or in `calls` from the beginning to the call's end, which frees
+ * - A proxy_call call is in `waiting` or in `calls` from the beginning to the call's end, which
+ * frees
  *   it; nothing of the call is touched afterwards.
  * - A caller that reads slowly pauses its own call upstream and nothing else. */
 #include <stdio.h>
@@ -187,7 +188,7 @@ static void answer_list(proxy_call *self, json_val answer)
         answer_val(self, page);
     } else if (fault.error != A2A_NO_ERROR) {
         fail_call(self, &fault);
-    } else if (err == BAY_PROTOCOL) {
+    } else if (err == BAY_ERR_PROTOCOL) {
         fail_with(self, A2A_E_INVALID_AGENT_RESPONSE, "its list of tasks cannot be read");
     } else {
         fail_with(self, A2A_E_BUSY, "too much at once; try again later");
@@ -297,7 +298,7 @@ static void on_event(void *user, json_val value, uint64_t event_id, bool is_last
     a2a_event_lend(event, JSON_NONE);
     a2a_event_unref(event);
     arena_fini(&memory);
-    if (err == BAY_AGAIN) {
+    if (err == BAY_ERR_AGAIN) {
         a2a_link_pause(self->sent);
     } else if (err != BAY_OK) {
         a2a_link_cancel(self->sent);
@@ -319,23 +320,23 @@ static void on_failed(void *user, bay_err err, const a2a_fault *fault, bool was_
     LOG(LOG_DEBUG, "agents", "agent \"%.*s\": a call failed: %s%s%s",
         BAY_STR(self->remote->settings->name), bay_err_text(err),
         fault != NULL && fault->text[0] != '\0' ? ": " : "", fault != NULL ? fault->text : "");
-    if (err == BAY_REMOTE) {
+    if (err == BAY_ERR_REMOTE) {
         heard(self);
         fail_call(self, fault);
         return;
     }
-    if (err == BAY_PROTOCOL || err == BAY_LIMIT) {
+    if (err == BAY_ERR_PROTOCOL || err == BAY_ERR_LIMIT) {
         heard(self);
         fail_with(self, A2A_E_INVALID_AGENT_RESPONSE,
                   fault != NULL && fault->text[0] != '\0' ? fault->text : bay_err_text(err));
         return;
     }
-    if (err != BAY_CANCELLED && err != BAY_BUSY && err != BAY_NOMEM) {
+    if (err != BAY_ERR_CANCELLED && err != BAY_ERR_BUSY && err != BAY_ERR_NOMEM) {
         remote_missed(self->remote);
     }
-    a2a_error error = err == BAY_TIMEOUT                    ? A2A_E_DEADLINE
-                      : err == BAY_BUSY || err == BAY_NOMEM ? A2A_E_BUSY
-                                                            : A2A_E_UNAVAILABLE;
+    a2a_error error = err == BAY_ERR_TIMEOUT                        ? A2A_E_DEADLINE
+                      : err == BAY_ERR_BUSY || err == BAY_ERR_NOMEM ? A2A_E_BUSY
+                                                                    : A2A_E_UNAVAILABLE;
     fail_with(self, error,
               error == A2A_E_DEADLINE ? "it did not answer in time"
               : error == A2A_E_BUSY   ? "too much at once; try again later"
@@ -587,7 +588,7 @@ static void proxy_begin(proxy_call *self)
     if (fault.error != A2A_NO_ERROR) {
         fail_call(self, &fault);
     } else {
-        fail_with(self, err == BAY_BUSY || err == BAY_NOMEM ? A2A_E_BUSY : A2A_E_INTERNAL,
+        fail_with(self, err == BAY_ERR_BUSY || err == BAY_ERR_NOMEM ? A2A_E_BUSY : A2A_E_INTERNAL,
                   bay_err_text(err));
     }
 }

@@ -47,7 +47,7 @@ static bay_err open_token(const agents_proxy_owner *owner, bay_str token, buf *o
         err = seal_open(ring_of(owner), token, buf_view(&bound), loop_time_ms(), out);
     }
     buf_fini(&bound);
-    return err == BAY_OK || err == BAY_NOMEM
+    return err == BAY_OK || err == BAY_ERR_NOMEM
                ? err
                : a2a_fault_set(fault, A2A_E_INVALID_PARAMS,
                                "pageToken: not one of this list, or too old; begin again without");
@@ -106,7 +106,7 @@ static bay_err keep_task(agents_proxy_list *self, json_val task)
     json_doc *kept;
     size_t bytes = json_clone_bytes(task);
     if (bytes > LIST_BYTES - self->bytes) {
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     if (!buf_reserve(&self->tasks, sizeof(kept))) {
         return self->tasks.err;
@@ -161,7 +161,7 @@ bay_err agents_proxy_list_take(agents_proxy_list *self, const agents_proxy_owner
     json_val tasks = json_get(page, STR("tasks"));
     json_val next = json_get(page, STR("nextPageToken"));
     if (!json_is(page, JSON_OBJECT)) {
-        return BAY_PROTOCOL;
+        return BAY_ERR_PROTOCOL;
     }
     bay_err err = json_is(next, JSON_STRING) ? json_str(next, scratch, &token) : BAY_OK;
     for (json_iter at = json_iter_of(tasks); err == BAY_OK && json_next(&at);) {

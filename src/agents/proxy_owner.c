@@ -77,7 +77,7 @@ bay_err agents_proxy_owner_init(agents_proxy_owner *self, agents_owned *of,
     buf_fini(&text);
     if (self->text == NULL) {
         *self = (agents_proxy_owner){0};
-        return err == BAY_OK ? BAY_NOMEM : err;
+        return err == BAY_OK ? BAY_ERR_NOMEM : err;
     }
     if (principal != NULL) {
         agents_owned_close(of);
@@ -374,7 +374,7 @@ bay_err agents_proxy_owner_write(const agents_proxy_owner *self, a2a_method meth
 bool agents_proxy_owner_claims(const agents_proxy_owner *self, owned_kind kind, bay_str id)
 {
     agents_caller caller = caller_of(self);
-    return agents_owned_claim(self->of, kind, id, &caller) != BAY_DENIED;
+    return agents_owned_claim(self->of, kind, id, &caller) != BAY_ERR_DENIED;
 }
 
 size_t agents_proxy_owner_tasks(const agents_proxy_owner *self)

@@ -32,7 +32,7 @@ typedef struct agents_proxy_owner {
     size_t mark_len; /* 0: the agent was open when the call began */
 } agents_proxy_owner;
 
-/* `of` may be NULL. Borrows all but itself. Errors: BAY_NOMEM. */
+/* `of` may be NULL. Borrows all but itself. Errors: BAY_ERR_NOMEM. */
 bay_err agents_proxy_owner_init(agents_proxy_owner *self, agents_owned *of,
                                 const seal_ring *const *ring, bay_str agent,
                                 const auth_principal *principal) BAY_MUST_CHECK;
@@ -42,7 +42,7 @@ bool agents_proxy_owner_is_on(const agents_proxy_owner *self);
 
 /* The params as the agent gets them, in `memory`. `is_namer`: the client names the tasks that its
  * messages begin, and so does the agent expect it (0.1).
- * Errors: BAY_PROTOCOL with `fault`: there is no such task; BAY_NOMEM. */
+ * Errors: BAY_ERR_PROTOCOL with `fault`: there is no such task; BAY_ERR_NOMEM. */
 bay_err agents_proxy_owner_write(const agents_proxy_owner *self, a2a_method method, bool is_namer,
                                  json_val params, arena *memory, json_val *out,
                                  a2a_fault *fault) BAY_MUST_CHECK;
@@ -57,7 +57,8 @@ bool agents_proxy_owner_claims(const agents_proxy_owner *self, owned_kind kind, 
 /* How many tasks of the caller are known. */
 size_t agents_proxy_owner_tasks(const agents_proxy_owner *self);
 
-/* `text` without marks; in `out`, where there are any. Errors, in `out`: BAY_NOMEM, BAY_LIMIT. */
+/* `text` without marks; in `out`, where there are any. Errors, in `out`: BAY_ERR_NOMEM,
+ * BAY_ERR_LIMIT. */
 bay_str agents_proxy_owner_strip(const agents_proxy_owner *self, bay_str text, buf *out);
 /* A value without marks, in `memory`; itself, where there are none. */
 bay_err agents_proxy_owner_strip_val(const agents_proxy_owner *self, json_val value, arena *memory,
@@ -78,17 +79,17 @@ typedef struct agents_proxy_list {
     bool is_first; /* its caller brought no token */
 } agents_proxy_list;
 
-/* Reads the caller's params. Errors: BAY_PROTOCOL with `fault`: the token; BAY_NOMEM. */
+/* Reads the caller's params. Errors: BAY_ERR_PROTOCOL with `fault`: the token; BAY_ERR_NOMEM. */
 bay_err agents_proxy_list_init(agents_proxy_list *self, const agents_proxy_owner *owner,
                                json_val params, arena *memory, a2a_fault *fault) BAY_MUST_CHECK;
 void agents_proxy_list_fini(agents_proxy_list *self);
 /* The params of the next page, of what agents_proxy_owner_write made of the caller's. */
 void agents_proxy_list_ask(const agents_proxy_list *self, json_val params, json_writer *out);
-/* Takes a page of the agent. `out_is_done`: nothing more is to be asked. Errors: BAY_NOMEM,
- * BAY_LIMIT, BAY_PROTOCOL: it is no page. */
+/* Takes a page of the agent. `out_is_done`: nothing more is to be asked. Errors: BAY_ERR_NOMEM,
+ * BAY_ERR_LIMIT, BAY_ERR_PROTOCOL: it is no page. */
 bay_err agents_proxy_list_take(agents_proxy_list *self, const agents_proxy_owner *owner,
                                json_val page, arena *scratch, bool *out_is_done) BAY_MUST_CHECK;
-/* Writes the caller's page, with marks. Errors: BAY_NOMEM, BAY_LIMIT of `out`. */
+/* Writes the caller's page, with marks. Errors: BAY_ERR_NOMEM, BAY_ERR_LIMIT of `out`. */
 bay_err agents_proxy_list_write(const agents_proxy_list *self, const agents_proxy_owner *owner,
                                 json_writer *out) BAY_MUST_CHECK;
 

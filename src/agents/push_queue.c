@@ -23,12 +23,12 @@ bay_err agents_push_queue_new(loop *home, bay_str path, agents_push_queue **out)
 {
     agents_push_queue *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->home = home;
     self->path = mem_dup(path.at, path.len);
     self->path_len = path.len;
-    bay_err err = self->path != NULL ? loop_mailbox_new(home, self, &self->port) : BAY_NOMEM;
+    bay_err err = self->path != NULL ? loop_mailbox_new(home, self, &self->port) : BAY_ERR_NOMEM;
     if (err != BAY_OK) {
         agents_push_queue_free(self);
         return err;
@@ -135,7 +135,7 @@ static void on_home(void *argument)
 {
     agents_push_request *self = argument;
     agents_push_queue *post = loop_mailbox_user(self->home);
-    bay_err err = BAY_CLOSED;
+    bay_err err = BAY_ERR_CLOSED;
     if (post != NULL && post->push_sender != NULL) {
         err = agent_push_take(post->push_sender, self->item, come_back, self);
     } else {
@@ -157,6 +157,6 @@ void agents_push_request_send(agents_push_request *self, agents_push_queue *to, 
     if (!loop_mailbox_post(self->home, &self->message)) {
         a2a_push_item_free(item);
         self->item = NULL;
-        come_back(self, BAY_CLOSED);
+        come_back(self, BAY_ERR_CLOSED);
     }
 }

@@ -14,7 +14,7 @@ typedef struct agents_push_queue agents_push_queue;
 
 /* `store`: the path of an SQLite file, "" for none; copied. Nothing is opened before
  * agents_push_queue_open. Threads, here and below unless it says otherwise: `home`'s.
- * Errors: BAY_NOMEM. */
+ * Errors: BAY_ERR_NOMEM. */
 bay_err agents_push_queue_new(loop *home, bay_str store, agents_push_queue **out) BAY_MUST_CHECK;
 /* After whoever sends letters, before the loop; turns the loop until its store is closed. What was
  * not delivered stays in the store. NULL is fine. */
@@ -22,7 +22,7 @@ void agents_push_queue_free(agents_push_queue *self);
 
 /* Opens the push sender, which takes up what an earlier process left in the store; from the second
  * time on only sets what webhooks may reach beside global addresses (rules of net/address). Errors,
- * with `diag`: BAY_SYNTAX, BAY_NOMEM, those of store_open_sqlite. */
+ * with `diag`: BAY_ERR_SYNTAX, BAY_ERR_NOMEM, those of store_open_sqlite. */
 bay_err agents_push_queue_open(agents_push_queue *self, const bay_str *allow, size_t count,
                                bay_diag *diag) BAY_MUST_CHECK;
 bool agents_push_queue_is_home(const agents_push_queue *self, const loop *on); /* any thread */
@@ -35,7 +35,8 @@ struct agents_push_request {
     a2a_push_item *item;
     bay_err err;
     /* Exactly once, on the loop of `back` with its home; or, when that has closed, anywhere, with
-     * NULL: nobody waits for the answer. `err`: BAY_OK, else as agent_push_take and BAY_CLOSED. */
+     * NULL: nobody waits for the answer. `err`: BAY_OK, else as agent_push_take and
+     * BAY_ERR_CLOSED. */
     void (*done)(agents_push_request *self, void *home);
 };
 

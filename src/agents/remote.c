@@ -19,7 +19,7 @@ static bay_err read_file(const char *path, size_t max, buf *out)
 {
     int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0) {
-        return BAY_IO;
+        return BAY_ERR_IO;
     }
     char part[4096];
     ssize_t got;
@@ -27,7 +27,7 @@ static bay_err read_file(const char *path, size_t max, buf *out)
         buf_append(out, part, (size_t)got);
     }
     close(file);
-    return got < 0 ? BAY_IO : out->err;
+    return got < 0 ? BAY_ERR_IO : out->err;
 }
 
 static bay_err load_keys(agents_remote *self, bay_diag *diag)
@@ -44,9 +44,10 @@ static bay_err load_keys(agents_remote *self, bay_diag *diag)
         err = jose_keys_new(buf_view(&text), &self->keys, &why);
     }
     buf_fini(&text);
-    return err == BAY_OK || err == BAY_NOMEM
+    return err == BAY_OK || err == BAY_ERR_NOMEM
                ? err
-               : diag_set(diag, BAY_INVALID, "agents.%.*s.verify.keys: %.*s is no key set: %.100s",
+               : diag_set(diag, BAY_ERR_INVALID,
+                          "agents.%.*s.verify.keys: %.*s is no key set: %.100s",
                           BAY_STR(self->settings->name), BAY_STR(file),
                           why.text[0] != '\0' ? why.text : bay_err_text(err));
 }
@@ -100,7 +101,7 @@ bay_err agents_remote_new(loop *on, const agents_settings *settings, const agent
 {
     agents_remote *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->service = remote_service;
     self->loop = on;
@@ -222,7 +223,7 @@ static bay_err make_connection(agents_remote *self, const a2a_interface *at,
     limits.answer_bytes = self->settings->answer_bytes;
     remote_connection *connection = mem_zalloc(sizeof(*connection));
     if (connection == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     bay_err err = a2a_link_new(self->loop, self->http, at, &limits, &connection->to);
     if (err != BAY_OK) {
@@ -278,12 +279,12 @@ static bay_err choose(agents_remote *self, json_val card, remote_connection **ou
                 return BAY_OK;
             }
             err = make_connection(self, &at, out);
-            if (err == BAY_OK || err == BAY_NOMEM) {
+            if (err == BAY_OK || err == BAY_ERR_NOMEM) {
                 return err;
             }
         }
     }
-    return BAY_VERSION;
+    return BAY_ERR_VERSION;
 }
 
 /* Deliveries to webhooks of 0.2 and 0.3 are the same. */
@@ -309,7 +310,7 @@ bay_err remote_connection_of(agents_remote *self, a2a_version version, remote_co
         if (err == BAY_OK) {
             list_push(&self->old_lines, &(*out)->link);
         }
-        err = err == BAY_NOMEM ? err : BAY_OK; /* the next one, perhaps */
+        err = err == BAY_ERR_NOMEM ? err : BAY_OK; /* the next one, perhaps */
     }
     return err;
 }

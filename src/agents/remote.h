@@ -29,7 +29,7 @@ typedef struct agents_watch {
 } agents_watch;
 
 /* Everything is borrowed and outlives it; `aliases` may be NULL. A key file that cannot be read is
- * BAY_INVALID with `diag`.
+ * BAY_ERR_INVALID with `diag`.
  */
 bay_err agents_remote_new(loop *loop, const agents_settings *settings, const agents_public *public,
                           agents_aliases *aliases, agents_remote **out,

@@ -77,7 +77,7 @@ static void card_fetch_take(agents_remote *self, bool is_verified)
         err = remote_take_card(self, normal, is_verified, &why);
     }
     if (err != BAY_OK) {
-        card_fetch_fail(self, "%s", err == BAY_NOMEM ? "out of memory" : why);
+        card_fetch_fail(self, "%s", err == BAY_ERR_NOMEM ? "out of memory" : why);
         return;
     }
     memcpy(self->etag, self->candidate_etag, sizeof(self->etag));
@@ -172,11 +172,11 @@ static void verify(agents_remote *self)
     } else if (!is_signed) {
         card_fetch_take(self, false);
     } else {
-        err = self->keys != NULL ? check_with(self, self->keys) : BAY_DENIED;
+        err = self->keys != NULL ? check_with(self, self->keys) : BAY_ERR_DENIED;
         self->next_signer = 0;
         if (err == BAY_OK) {
             card_fetch_take(self, true);
-        } else if (err == BAY_DENIED || err == BAY_NOTFOUND) {
+        } else if (err == BAY_ERR_DENIED || err == BAY_ERR_NOT_FOUND) {
             next_key_set(self);
         } else {
             card_fetch_fail(self, "its card's signatures cannot be checked: %s", bay_err_text(err));
@@ -252,7 +252,7 @@ static void on_fetched(void *user, bay_err err, const char *text)
     agents_remote *self = user;
     int status = self->fetch.status;
     if (err != BAY_OK) {
-        if (err == BAY_LIMIT) {
+        if (err == BAY_ERR_LIMIT) {
             remote_reached(self); /* it answers, only too much */
         } else {
             remote_missed(self);

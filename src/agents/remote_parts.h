@@ -81,14 +81,15 @@ void agents_proxy_fail_all(agents_remote *self);
  * is on another machine and all that is known of the gateway's address is loopback. */
 bool agents_proxy_has_webhooks(const agents_remote *self);
 /* The params of a call that registers `webhook` (of these params), with the gateway's own in its
- * place, in the call's memory. `at` is where they go. Errors: BAY_PROTOCOL with `fault`, BAY_NOMEM.
+ * place, in the call's memory. `at` is where they go. Errors: BAY_ERR_PROTOCOL with `fault`,
+ * BAY_ERR_NOMEM.
  */
 bay_err agents_proxy_webhook_wrap(const agents_remote *self, const a2a_call *call, json_val webhook,
                                   const agents_proxy_alias *alias, const a2a_interface *at,
                                   json_val *out, a2a_fault *fault) BAY_MUST_CHECK;
 
 /* An answer with webhooks, each as its caller registered it; `out` stays empty where none is ours.
- * Errors: BAY_NOMEM, BAY_LIMIT. */
+ * Errors: BAY_ERR_NOMEM, BAY_ERR_LIMIT. */
 bay_err agents_proxy_webhook_show(agents_remote *self, json_val answer,
                                   json_writer *out) BAY_MUST_CHECK;
 
@@ -105,7 +106,7 @@ void remote_tell_watches(agents_remote *self);
 void remote_connection_drop(agents_remote *self, remote_connection *connection);
 /* The connection for a webhook that is registered in `version`: agents deliver in the version that
  * they were asked in. One of its own is swept when no call is on it. NULL: the agent has none; or
- * BAY_NOMEM. */
+ * BAY_ERR_NOMEM. */
 bay_err remote_connection_of(agents_remote *self, a2a_version version,
                              remote_connection **out) BAY_MUST_CHECK;
 /* Is a webhook told that a caller of this version registers? */

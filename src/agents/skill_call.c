@@ -199,8 +199,8 @@ void skill_call_reply(skill_call *self, bay_err err, json_builder *whole)
         mcp_request_result(request, result);
     } else {
         mcp_request_error(request, RPC_INTERNAL_ERROR,
-                          err == BAY_LIMIT ? STR("The agent's answer is too long")
-                                           : STR("The agent's answer does not fit into memory"),
+                          err == BAY_ERR_LIMIT ? STR("The agent's answer is too long")
+                                               : STR("The agent's answer does not fit into memory"),
                           STR(""));
     }
     json_builder_drop(whole);
@@ -349,7 +349,7 @@ static void take_status(skill_call *self, json_val status)
     mem_free(self->status);
     self->status = NULL;
     if (json_is(parts, JSON_ARRAY) && json_clone(parts, &self->status) != BAY_OK) {
-        self->content.err = BAY_NOMEM;
+        self->content.err = BAY_ERR_NOMEM;
     }
 }
 
@@ -438,7 +438,7 @@ static void on_result(a2a_call *call, bay_str json)
     if (a2a_text_view(json, call->answer, &memory, &value) == BAY_OK) {
         take_event(self, value);
     } else {
-        self->content.err = BAY_NOMEM;
+        self->content.err = BAY_ERR_NOMEM;
     }
     arena_fini(&memory);
     if (self->request == NULL) {
@@ -458,12 +458,12 @@ static bay_err on_event(a2a_call *call, a2a_event *event)
     if (a2a_event_value(event, &memory, &value) == BAY_OK) {
         take_event(self, value);
     } else {
-        self->content.err = BAY_NOMEM;
+        self->content.err = BAY_ERR_NOMEM;
     }
     arena_fini(&memory);
     if (self->request == NULL && self->task[0] != '\0') {
         cancel_orphan(self);
-        return BAY_CLOSED;
+        return BAY_ERR_CLOSED;
     }
     return BAY_OK;
 }
@@ -612,7 +612,7 @@ bay_err skill_call_build(skill_call *self, json_val text, json_val data, json_va
     write_params(self, text, data, task, context, to);
     bay_err err = json_builder_end(&made, &self->params);
     bool is_deep = err == BAY_OK && json_is_deeper(self->params, a2a_json_limits.max_depth);
-    return is_deep ? BAY_DEPTH : err;
+    return is_deep ? BAY_ERR_DEPTH : err;
 }
 
 /* A copy of the request's `_meta` member; "" when it is longer than such a thing can be. */
@@ -701,8 +701,8 @@ void skill_call_begin(agents_skills *skills, mcp_request *request)
     }
     bay_err err = skill_call_build(self, text, data, task, context);
     if (err != BAY_OK) {
-        answer_error(self, err == BAY_DEPTH ? STR("\"data\" is nested too deeply")
-                                            : STR("The message does not fit into memory"));
+        answer_error(self, err == BAY_ERR_DEPTH ? STR("\"data\" is nested too deeply")
+                                                : STR("The message does not fit into memory"));
         return;
     }
     skill_call_send(self);

@@ -35,14 +35,14 @@ static skill_artifact *artifact_new(skill_content *self, bay_str id)
 {
     skill_artifact *made = NULL;
     if (self->count == SKILL_ARTIFACTS) {
-        self->err = BAY_LIMIT;
+        self->err = BAY_ERR_LIMIT;
         return NULL;
     }
     made = mem_zalloc(sizeof(*made));
     char *kept = made != NULL ? mem_dup(id.at, id.len) : NULL;
     if (kept == NULL) {
         mem_free(made);
-        self->err = BAY_NOMEM;
+        self->err = BAY_ERR_NOMEM;
         return NULL;
     }
     made->id = kept;
@@ -225,7 +225,7 @@ static void put_parts(skill_content *self, skill_artifact *to, json_val parts)
     size_t after = to->items.text.len + to->text.len;
     self->bytes += after > before ? after - before : 0;
     bay_err err = to->items.text.err != BAY_OK ? to->items.text.err : to->text.err;
-    err = self->bytes > SKILL_CONTENT_BYTES ? BAY_LIMIT : err;
+    err = self->bytes > SKILL_CONTENT_BYTES ? BAY_ERR_LIMIT : err;
     self->err = self->err == BAY_OK ? err : self->err;
 }
 

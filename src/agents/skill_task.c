@@ -219,7 +219,7 @@ void skill_task_request(agents_skills *skills, mcp_request *request)
             self->mode = SKILL_CANCEL; /* declined: nobody will answer */
         }
     }
-    bay_err err = read_id(self, request->name) ? BAY_OK : BAY_NOTFOUND;
+    bay_err err = read_id(self, request->name) ? BAY_OK : BAY_ERR_NOT_FOUND;
     if (err == BAY_OK) {
         err = self->mode == SKILL_UPDATE
                   ? build_answer(self, text)
@@ -229,8 +229,8 @@ void skill_task_request(agents_skills *skills, mcp_request *request)
         skill_call_send(self);
         return;
     }
-    mcp_request_error(skill_call_part(self),
-                      err == BAY_NOTFOUND ? RPC_INVALID_PARAMS : RPC_INTERNAL_ERROR,
-                      err == BAY_NOTFOUND ? STR("Unknown task") : STR("out of memory"), STR(""));
+    mcp_request_error(
+        skill_call_part(self), err == BAY_ERR_NOT_FOUND ? RPC_INVALID_PARAMS : RPC_INTERNAL_ERROR,
+        err == BAY_ERR_NOT_FOUND ? STR("Unknown task") : STR("out of memory"), STR(""));
     skill_call_free(self);
 }

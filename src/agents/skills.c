@@ -216,7 +216,7 @@ bay_err agents_skills_new(loop *on, agents_remote *remote, agents_skills **out)
 {
     agents_skills *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->loop = on;
     self->remote = remote;

@@ -260,7 +260,7 @@ static bay_err connect(agents_tool_agent *self)
 {
     mcp_server *engine = self->tools.engine(self->tools.user);
     if (engine == NULL) {
-        return BAY_NOTFOUND;
+        return BAY_ERR_NOT_FOUND;
     }
     mcp_link_options options = {.client = {.name = STR("patchbay"),
                                            .title = self->settings->name,
@@ -339,7 +339,7 @@ bay_err agents_tool_agent_new(loop *on, const agents_tools *tools, const agents_
 {
     agents_tool_agent *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return diag_set(diag, BAY_NOMEM, "out of memory");
+        return diag_set(diag, BAY_ERR_NOMEM, "out of memory");
     }
     self->loop = on;
     self->tools = *tools;

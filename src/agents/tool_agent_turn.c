@@ -178,7 +178,7 @@ static void complete(tool_agent_turn *self, json_val result)
         err = a2a_turn_artifact(self->turn, artifact, false, true);
     }
     json_builder_drop(&made);
-    if (err != BAY_OK && err != BAY_STATE && err != BAY_CLOSED) {
+    if (err != BAY_OK && err != BAY_ERR_STATE && err != BAY_ERR_CLOSED) {
         finish_with(self, A2A_FAILED, STR("what the tool gave cannot be carried"));
         return;
     }
@@ -205,14 +205,15 @@ static json_val first_question(json_val requests)
     return json_next(&at) ? json_get(at.value, STR("params")) : JSON_NONE;
 }
 
-/* Puts the question to what the tool was called with. BAY_STATE: that was too long to be kept. */
+/* Puts the question to what the tool was called with. BAY_ERR_STATE: that was too long to be
+ * kept. */
 static bay_err remember_question(tool_agent_turn *self, json_val requests, json_val state)
 {
     static const bay_str ours[] = {STR_INIT("state"), STR_INIT("requests")};
     buf text;
     json_writer writer;
     if (!json_is(self->kept, JSON_OBJECT)) {
-        return BAY_STATE;
+        return BAY_ERR_STATE;
     }
     buf_init(&text, A2A_TURN_MEMORY_BYTES);
     json_writer_init(&writer, &text);
@@ -473,7 +474,7 @@ static void call_tool(tool_agent_turn *self, json_val params)
 {
     bay_diag diag = {0};
     agents_tool_agent *made = self->made;
-    bay_err err = made->link != NULL ? BAY_OK : BAY_CLOSED;
+    bay_err err = made->link != NULL ? BAY_OK : BAY_ERR_CLOSED;
     if (err == BAY_OK) {
         move(self, A2A_WORKING);
         mcp_call_spec spec = {.method = STR("tools/call"),

@@ -124,8 +124,8 @@ bay_err agents_webhook_seal(const seal_ring *ring, bay_str base, bay_str agent,
         err = seal(ring, token_kind, agent, sealed, &plain, until, out_token);
     }
     buf_fini(&plain);
-    if (err == BAY_LIMIT || (err == BAY_OK && (out_url->len > A2A_PUSH_URL_BYTES ||
-                                               out_token->len > A2A_PUSH_CREDENTIAL_BYTES))) {
+    if (err == BAY_ERR_LIMIT || (err == BAY_OK && (out_url->len > A2A_PUSH_URL_BYTES ||
+                                                   out_token->len > A2A_PUSH_CREDENTIAL_BYTES))) {
         bool is_url = out_url->len > A2A_PUSH_URL_BYTES;
         return a2a_fault_set(fault, A2A_E_INVALID_PARAMS, "%s",
                              is_url ? "url: too long for a webhook that is told by this gateway"
@@ -143,18 +143,18 @@ static bay_err unseal(const seal_ring *ring, bay_str kind, bay_str agent, bay_st
     buf bound;
     buf_init(&bound, BOUND_BYTES);
     write_bound(kind, agent, address, &bound);
-    bay_err err = ring == NULL ? BAY_DENIED : bound.err;
+    bay_err err = ring == NULL ? BAY_ERR_DENIED : bound.err;
     if (err == BAY_OK) {
         err = seal_open(ring, sealed, buf_view(&bound), now_ms, plain);
     }
     buf_fini(&bound);
-    return err == BAY_LIMIT ? BAY_DENIED : err;
+    return err == BAY_ERR_LIMIT ? BAY_ERR_DENIED : err;
 }
 
 bay_err agents_webhook_open_url(const seal_ring *ring, bay_str agent, bay_str sealed,
                                 uint64_t now_ms, buf *plain, agents_webhook *out)
 {
-    bay_err err = sealed.len <= A2A_PUSH_URL_BYTES ? BAY_OK : BAY_DENIED;
+    bay_err err = sealed.len <= A2A_PUSH_URL_BYTES ? BAY_OK : BAY_ERR_DENIED;
     if (err == BAY_OK) {
         err = unseal(ring, url_kind, agent, STR(""), sealed, now_ms, plain);
     }
@@ -164,7 +164,7 @@ bay_err agents_webhook_open_url(const seal_ring *ring, bay_str agent, bay_str se
     bay_str text = buf_view(plain);
     if (text.len < FORM_BYTES || (unsigned char)text.at[0] >= A2A_FORMS ||
         (unsigned char)text.at[1] >= A2A_FORMS) {
-        return BAY_DENIED;
+        return BAY_ERR_DENIED;
     }
     out->caller_form = (a2a_form)text.at[0];
     out->agent_form = (a2a_form)text.at[1];
@@ -176,7 +176,7 @@ bay_err agents_webhook_open_token(const seal_ring *ring, bay_str agent, bay_str 
                                   bay_str token, uint64_t now_ms, buf *plain, agents_webhook *out)
 {
     bay_str *texts[TOKEN_TEXTS];
-    bay_err err = token.len <= A2A_PUSH_CREDENTIAL_BYTES ? BAY_OK : BAY_DENIED;
+    bay_err err = token.len <= A2A_PUSH_CREDENTIAL_BYTES ? BAY_OK : BAY_ERR_DENIED;
     if (err == BAY_OK) {
         err = unseal(ring, token_kind, agent, sealed, token, now_ms, plain);
     }
@@ -187,7 +187,7 @@ bay_err agents_webhook_open_token(const seal_ring *ring, bay_str agent, bay_str 
     token_texts(out, texts);
     for (size_t i = 0; i < TOKEN_TEXTS; i++) {
         if (!read_text(&rest, texts[i])) {
-            return BAY_DENIED;
+            return BAY_ERR_DENIED;
         }
     }
     return BAY_OK;
@@ -224,7 +224,7 @@ static bay_str sealed_of(showing *self, json_val config)
     bay_str url = {"", 0};
     json_val value = json_get(config, STR("url"));
     bay_err err = json_is(value, JSON_STRING) ? json_str(value, self->memory, &url) : BAY_OK;
-    if (err == BAY_NOMEM) {
+    if (err == BAY_ERR_NOMEM) {
         self->err = err;
     }
     return err == BAY_OK && str_starts(url, self->prefix) ? str_from(url, self->prefix.len)
@@ -279,7 +279,7 @@ static void put_config(showing *self, json_val config, bay_str sealed, json_writ
     json_close_object(writer);
     buf_fini(&opened[0]);
     buf_fini(&opened[1]);
-    self->err = err == BAY_NOMEM ? err : self->err;
+    self->err = err == BAY_ERR_NOMEM ? err : self->err;
 }
 
 static void put_configs(showing *self, json_val answer, json_val configs, json_writer *writer)

@@ -41,17 +41,17 @@ void agents_webhook_path(bay_str agent, buf *out);
 
 /* Appends the address and the token that the agent is given. Secrets are in `out_token` as cipher
  * text alone.
- * Owns: nothing. Errors: BAY_PROTOCOL with `fault`: too long for what agents take
- * (A2A_PUSH_URL_BYTES, A2A_PUSH_CREDENTIAL_BYTES); BAY_NOMEM, BAY_UNSUPPORTED. Units: ms since
- * 1970. Threads: any. Source: A2A 1.0.1 section 4.3.3. */
+ * Owns: nothing. Errors: BAY_ERR_PROTOCOL with `fault`: too long for what agents take
+ * (A2A_PUSH_URL_BYTES, A2A_PUSH_CREDENTIAL_BYTES); BAY_ERR_NOMEM, BAY_ERR_UNSUPPORTED. Units: ms
+ * since 1970. Threads: any. Source: A2A 1.0.1 section 4.3.3. */
 bay_err agents_webhook_seal(const seal_ring *ring, bay_str base, bay_str agent,
                             const agents_webhook *hook, uint64_t now_ms, buf *out_url,
                             buf *out_token, a2a_fault *fault) BAY_MUST_CHECK;
 
 /* What the last part of an address holds: `told`, `heard`, `url`, a view into `plain`, which is the
  * caller's to wipe.
- * Owns: nothing. Errors: BAY_DENIED: none of ours, or another agent's; BAY_TIMEOUT: too old;
- * BAY_NOMEM. Units: ms since 1970. Threads: any. */
+ * Owns: nothing. Errors: BAY_ERR_DENIED: none of ours, or another agent's; BAY_ERR_TIMEOUT: too
+ * old; BAY_ERR_NOMEM. Units: ms since 1970. Threads: any. */
 bay_err agents_webhook_open_url(const seal_ring *ring, bay_str agent, bay_str sealed,
                                 uint64_t now_ms, buf *plain, agents_webhook *out) BAY_MUST_CHECK;
 /* The rest, of the token that belongs to that address. The same holds. */
@@ -67,14 +67,16 @@ void agents_webhook_write(json_val config, bay_str url, bay_str token, json_writ
  * answer itself where nothing is ours. One of ours that does not open (its key is gone, it is too
  * old) is shown without what was sealed. Written to `out`, unless it is the
  * answer itself: then nothing is.
- * Owns: nothing. Errors: BAY_NOMEM, BAY_LIMIT of `out`. Units: ms since 1970. Threads: any. */
+ * Owns: nothing. Errors: BAY_ERR_NOMEM, BAY_ERR_LIMIT of `out`. Units: ms since 1970. Threads:
+ * any. */
 bay_err agents_webhook_show(const seal_ring *ring, bay_str base, bay_str agent, json_val answer,
                             uint64_t now_ms, json_writer *out) BAY_MUST_CHECK;
 
 /* What an agent told a webhook that was registered in the form `heard`, as an event of 1.0
- * in normal form: `body` itself where it is one, else in `memory`. Peers differ: of 0.3 some tell the task, some the event, some in the
- * words of 1.0; all of these are understood. Owns: nothing. Errors: BAY_PROTOCOL with `fault`,
- * BAY_NOMEM, BAY_LIMIT. Threads: any. Source: A2A 1.0.1 section 4.3.3, A2A 0.3.0 section 9.5. */
+ * in normal form: `body` itself where it is one, else in `memory`. Peers differ: of 0.3 some tell
+ * the task, some the event, some in the words of 1.0; all of these are understood. Owns: nothing.
+ * Errors: BAY_ERR_PROTOCOL with `fault`, BAY_ERR_NOMEM, BAY_ERR_LIMIT. Threads: any. Source: A2A
+ * 1.0.1 section 4.3.3, A2A 0.3.0 section 9.5. */
 bay_err agents_webhook_read(a2a_form heard, json_val body, arena *memory, json_val *out,
                             a2a_fault *fault) BAY_MUST_CHECK;
 

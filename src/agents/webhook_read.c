@@ -30,12 +30,13 @@ static bay_err read_wrapped(a2a_form heard, json_val body, arena *memory, json_v
                             a2a_fault *fault)
 {
     bool ignored;
-    bay_err err = BAY_PROTOCOL;
+    bay_err err = BAY_ERR_PROTOCOL;
     if (heard == A2A_FORM_0_3_PROTO) {
         err = a2a_event_view(heard, body, memory, out, &ignored, fault);
     }
-    return err == BAY_PROTOCOL ? a2a_event_view(A2A_FORM_1_0, body, memory, out, &ignored, fault)
-                               : err;
+    return err == BAY_ERR_PROTOCOL
+               ? a2a_event_view(A2A_FORM_1_0, body, memory, out, &ignored, fault)
+               : err;
 }
 
 static bay_err read_task(a2a_form heard, json_val body, arena *memory, json_val *out,

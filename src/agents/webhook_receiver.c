@@ -3,8 +3,8 @@
  *   looking (the agent is asked for the task) ──► away (its letter is with the post) ──► answered
  *
  * Invariants
- * - A receiver_request belongs to its loop until it is away; then to the post until its letter is done,
- * and its loop touches nothing of it but `exchange`, which the other side does not.
+ * - A receiver_request belongs to its loop until it is away; then to the post until its letter is
+ * done, and its loop touches nothing of it but `exchange`, which the other side does not.
  * - Whoever leaves before the answer ends a look, and nothing else: what is away is delivered. */
 #include "agents/webhook_receiver.h"
 
@@ -96,7 +96,7 @@ static void webhook_receiver_answer(receiver_request *self, int status)
 
 static int status_of(bay_err err)
 {
-    return err == BAY_OK ? 200 : err == BAY_INVALID || err == BAY_PROTOCOL ? 400 : 503;
+    return err == BAY_OK ? 200 : err == BAY_ERR_INVALID || err == BAY_ERR_PROTOCOL ? 400 : 503;
 }
 
 /* ---- passing it on --------------------------------------------------------------------------- */
@@ -156,7 +156,7 @@ static bay_err prepare(receiver_request *self, a2a_push_item **out)
     write_config(&self->hook, self->task_id, json_builder_init_secret(&made, NULL, CONFIG_BYTES));
     bay_err err = json_builder_view(&made, &config);
     a2a_event *event = err == BAY_OK ? a2a_event_new(json_raw(self->event), 0, false) : NULL;
-    err = err == BAY_OK && event == NULL ? BAY_NOMEM : err;
+    err = err == BAY_OK && event == NULL ? BAY_ERR_NOMEM : err;
     if (err == BAY_OK) {
         a2a_event_lend(event, self->event);
         err = a2a_push_prepare(config, self->hook.caller_form, event, self->task,
@@ -167,12 +167,12 @@ static bay_err prepare(receiver_request *self, a2a_push_item **out)
     return err;
 }
 
-/* BAY_BUSY: too much is on its way already. */
+/* BAY_ERR_BUSY: too much is on its way already. */
 static bay_err hold(receiver_request *self, const a2a_push_item *item)
 {
     size_t bytes = a2a_push_item_delivery(item)->body.len;
     if (self->of->held_bytes + bytes > AGENTS_WEBHOOK_RECEIVER_HELD_BYTES) {
-        return BAY_BUSY;
+        return BAY_ERR_BUSY;
     }
     self->held_bytes = bytes;
     self->of->held_bytes += bytes;
@@ -185,7 +185,7 @@ static void send_off(receiver_request *self)
     bay_err err = rename_task(self, &self->event);
     err = err == BAY_OK ? rename_task(self, &self->task) : err;
     err = err == BAY_OK ? prepare(self, &item) : err;
-    if (err == BAY_LIMIT) {
+    if (err == BAY_ERR_LIMIT) {
         webhook_receiver_answer(self, 413); /* it will never be smaller */
         return;
     }
@@ -211,7 +211,7 @@ static bay_err take_task(receiver_request *self, bay_str json, json_val known)
     err = err == BAY_OK ? a2a_text_view(json, known, &self->content, &task) : err;
     json_val value = json_get(task, STR("id"));
     err = err == BAY_OK && json_is(value, JSON_STRING) ? json_str(value, &self->content, &id) : err;
-    err = err == BAY_OK && !str_eq(id, self->task_id) ? BAY_DENIED : err;
+    err = err == BAY_OK && !str_eq(id, self->task_id) ? BAY_ERR_DENIED : err;
     return err == BAY_OK ? json_clone_in(task, &self->content, &self->task) : err;
 }
 
@@ -244,7 +244,7 @@ static bay_err no_event(a2a_call *call, a2a_event *event)
 {
     (void)call;
     (void)event;
-    return BAY_CLOSED; /* GetTask is no stream */
+    return BAY_ERR_CLOSED; /* GetTask is no stream */
 }
 
 static void no_end(a2a_call *call)
@@ -343,14 +343,14 @@ static int authenticate(receiver_request *self, bay_str sealed)
     bay_err err =
         agents_webhook_open_url(ring, self->agent, sealed, now, &self->opened[0], &self->hook);
     if (err != BAY_OK) {
-        return err == BAY_NOMEM ? 503 : 404;
+        return err == BAY_ERR_NOMEM ? 503 : 404;
     }
     if (token.at == NULL) {
         return 401;
     }
     err = agents_webhook_open_token(ring, self->agent, sealed, token, now, &self->opened[1],
                                     &self->hook);
-    return err == BAY_OK ? 0 : err == BAY_NOMEM ? 503 : 401;
+    return err == BAY_OK ? 0 : err == BAY_ERR_NOMEM ? 503 : 401;
 }
 
 static int check_body(const http_exchange *exchange)
@@ -418,7 +418,7 @@ static bay_err strip(receiver_request *self, json_val *value)
 
 /* Whose webhook it is hears of his own tasks alone, by his own names for them. A task that nobody
  * has is his from now on: the agent may tell the webhook before it answers the message. Errors:
- * BAY_DENIED: it is another's. */
+ * BAY_ERR_DENIED: it is another's. */
 static bay_err check_owner(receiver_request *self, const agents_remote *from)
 {
     bay_err err = principal_of_identity(self->hook.principal, &self->principal);
@@ -427,11 +427,11 @@ static bay_err check_owner(receiver_request *self, const agents_remote *from)
                                       self->agent, self->principal);
     }
     if (err != BAY_OK) {
-        return err == BAY_SYNTAX ? BAY_DENIED : err;
+        return err == BAY_ERR_SYNTAX ? BAY_ERR_DENIED : err;
     }
     if (agents_proxy_owner_is_on(&self->names) && self->task_id.len > 0 &&
         !agents_proxy_owner_claims(&self->names, OWNED_TASK, self->task_id)) {
-        return BAY_DENIED;
+        return BAY_ERR_DENIED;
     }
     buf id;
     buf_init(&id, CONFIG_BYTES);
@@ -455,7 +455,7 @@ static void go_on(receiver_request *self, agents_remote *from)
     bay_err err = read_event(self);
     if (err == BAY_OK) {
         err = check_owner(self, from);
-        if (err == BAY_DENIED) {
+        if (err == BAY_ERR_DENIED) {
             webhook_receiver_answer(self, 404);
             return;
         }
@@ -464,7 +464,7 @@ static void go_on(receiver_request *self, agents_remote *from)
     bool needs_task = self->hook.caller_form != A2A_FORM_1_0 && json_is(self->task, JSON_MISSING) &&
                       !self->is_message;
     if (err != BAY_OK) {
-        webhook_receiver_answer(self, err == BAY_NOMEM ? 503 : 400);
+        webhook_receiver_answer(self, err == BAY_ERR_NOMEM ? 503 : 400);
     } else if (known.len > 0 && !str_eq(self->task_id, known)) {
         webhook_receiver_answer(self, 404); /* the address is another task's */
     } else if (needs_task) {

@@ -101,7 +101,7 @@ static bay_err payloads_init(payloads *self, json_val card, bay_diag *diag)
     buf_init(&self->literal_canon, CARD_SIGNED_BYTES);
     buf_init(&self->filled_canon, CARD_SIGNED_BYTES);
     if (!json_is(card, JSON_OBJECT)) {
-        return diag_set(diag, BAY_TYPE, "an agent's card is an object");
+        return diag_set(diag, BAY_ERR_TYPE, "an agent's card is an object");
     }
     put_bare(&self->bare, card);
     if (self->bare.err != BAY_OK) {
@@ -181,10 +181,10 @@ bay_err card_sign(json_val card, const jose_key *key, bay_str jku, buf *out, bay
 {
     json_val old = json_get(card, signatures_key);
     if (!json_is(old, JSON_MISSING) && !json_is(old, JSON_ARRAY)) {
-        return diag_set(diag, BAY_TYPE, "the signatures of a card are a list");
+        return diag_set(diag, BAY_ERR_TYPE, "the signatures of a card are a list");
     }
     if (json_count(old) + 2 > CARD_SIGNATURES) {
-        return diag_set(diag, BAY_LIMIT, "a card of more than %d signatures", CARD_SIGNATURES);
+        return diag_set(diag, BAY_ERR_LIMIT, "a card of more than %d signatures", CARD_SIGNATURES);
     }
     size_t before = out->len;
     payloads made;
@@ -207,10 +207,10 @@ static bay_err verify_one(json_val entry, const payloads *made, const jose_keys 
     bay_str signature;
     if (!json_str_plain(json_get(entry, STR("protected")), &header) ||
         !json_str_plain(json_get(entry, STR("signature")), &signature)) {
-        return BAY_DENIED;
+        return BAY_ERR_DENIED;
     }
     bay_err err = jose_verify(keys, header, buf_view(&made->literal_canon), signature);
-    if (err == BAY_DENIED && made->filled_canon.len > 0) {
+    if (err == BAY_ERR_DENIED && made->filled_canon.len > 0) {
         err = jose_verify(keys, header, buf_view(&made->filled_canon), signature);
     }
     return err;
@@ -220,27 +220,27 @@ bay_err card_verify(json_val card, const jose_keys *keys, bay_diag *diag)
 {
     json_val list = json_get(card, signatures_key);
     if (!json_is(list, JSON_ARRAY) || json_count(list) == 0) {
-        return diag_set(diag, BAY_NOTFOUND, "the card is not signed");
+        return diag_set(diag, BAY_ERR_NOT_FOUND, "the card is not signed");
     }
     payloads made;
     bay_err err = payloads_init(&made, card, diag);
     bool is_read = err == BAY_OK;
     size_t tried = 0;
     if (is_read) {
-        err = BAY_DENIED;
+        err = BAY_ERR_DENIED;
         for (json_iter it = json_iter_of(list);
-             err == BAY_DENIED && tried < CARD_SIGNATURES && json_next(&it); tried++) {
+             err == BAY_ERR_DENIED && tried < CARD_SIGNATURES && json_next(&it); tried++) {
             err = verify_one(it.value, &made, keys);
         }
     }
     payloads_fini(&made);
-    if (is_read && err == BAY_DENIED) {
+    if (is_read && err == BAY_ERR_DENIED) {
         return diag_set(diag, err, "no signature of the card is good under a key that is trusted");
     }
     /* What has no canonical form was never signed. */
-    return is_read || err == BAY_NOMEM || err == BAY_LIMIT
+    return is_read || err == BAY_ERR_NOMEM || err == BAY_ERR_LIMIT
                ? err
-               : diag_set(diag, BAY_DENIED, "the card has no canonical form: %s",
+               : diag_set(diag, BAY_ERR_DENIED, "the card has no canonical form: %s",
                           bay_err_text(err));
 }
 

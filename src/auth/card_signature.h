@@ -20,16 +20,17 @@ enum {
 
 /* Appends the card with one more signature, or two where both rules make a difference, so that
  * every verifier finds one that is good. Signatures that are there stay. `jku` may be "".
- * Errors: BAY_TYPE (no object), BAY_DUPLICATE (a member twice), BAY_RANGE, BAY_UTF8, BAY_DEPTH (no
- * canonical form), BAY_LIMIT, BAY_NOMEM; BAY_UNSUPPORTED: a library without OpenSSL. `out` is then
- * as long as before. Units: bytes. Threads: the key's. Source: A2A 1.0.1 section 8.4. */
+ * Errors: BAY_ERR_TYPE (no object), BAY_ERR_DUPLICATE (a member twice), BAY_ERR_RANGE,
+ * BAY_ERR_UTF8, BAY_ERR_DEPTH (no canonical form), BAY_ERR_LIMIT, BAY_ERR_NOMEM;
+ * BAY_ERR_UNSUPPORTED: a library without OpenSSL. `out` is then as long as before. Units: bytes.
+ * Threads: the key's. Source: A2A 1.0.1 section 8.4. */
 bay_err card_sign(json_val card, const jose_key *key, bay_str jku, buf *out,
                   bay_diag *diag) BAY_MUST_CHECK;
 
 /* Whether one of its signatures is good under one of the keys, by the literal rule or by the other.
  * A card that was kept in another spelling (normalised, with defaults) is another card: verify the
- * bytes that came. BAY_NOTFOUND: it has none; BAY_DENIED with `diag`: none is good; BAY_LIMIT: too
- * large; BAY_NOMEM; BAY_UNSUPPORTED: a library without OpenSSL. */
+ * bytes that came. BAY_ERR_NOT_FOUND: it has none; BAY_ERR_DENIED with `diag`: none is good;
+ * BAY_ERR_LIMIT: too large; BAY_ERR_NOMEM; BAY_ERR_UNSUPPORTED: a library without OpenSSL. */
 bay_err card_verify(json_val card, const jose_keys *keys, bay_diag *diag) BAY_MUST_CHECK;
 
 /* The key ids and `jku`s its signatures name, for whoever fetches key sets: at most `max`. Nothing

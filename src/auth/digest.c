@@ -11,7 +11,7 @@ bay_err digest_sha256(bay_str bytes, char out[DIGEST_TEXT_BYTES + 1])
     unsigned int len = 0;
     if (EVP_Digest(bytes.len > 0 ? bytes.at : "", bytes.len, hash, &len, EVP_sha256(), NULL) != 1 ||
         len != sizeof(hash)) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     memcpy(out, "sha256:", 7);
     for (size_t i = 0; i < sizeof(hash); i++) {

@@ -11,7 +11,8 @@ enum {
 };
 
 /* Writes the SHA-256 digest of `bytes` as text, with a NUL behind it.
- * Owns: nothing. Errors: BAY_NOMEM; BAY_UNSUPPORTED in a library without OpenSSL. Units: bytes.
+ * Owns: nothing. Errors: BAY_ERR_NOMEM; BAY_ERR_UNSUPPORTED in a library without OpenSSL. Units:
+ * bytes.
  * Threads: any. Source: FIPS 180-4; the skills extension, Integrity and Verification. */
 bay_err digest_sha256(bay_str bytes, char out[DIGEST_TEXT_BYTES + 1]) BAY_MUST_CHECK;
 

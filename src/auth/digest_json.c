@@ -14,7 +14,7 @@ bay_err digest_json(json_val value, char out[DIGEST_TEXT_BYTES + 1])
     arena_init(&memory, SIZE_MAX / 2);
     bay_err err = json_canon(&text, value, &memory, NULL);
     arena_fini(&memory);
-    if (err != BAY_NOMEM) {
+    if (err != BAY_ERR_NOMEM) {
         err = digest_sha256(err == BAY_OK ? buf_view(&text) : json_raw(value), out);
     }
     buf_fini(&text);

@@ -6,5 +6,5 @@ bay_err digest_sha256(bay_str bytes, char out[DIGEST_TEXT_BYTES + 1])
 {
     (void)bytes;
     (void)out;
-    return BAY_UNSUPPORTED;
+    return BAY_ERR_UNSUPPORTED;
 }

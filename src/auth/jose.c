@@ -193,21 +193,21 @@ static size_t members_of(json_val key, bool is_private, jose_algorithm *out_algo
     return count;
 }
 
-/* BAY_INVALID: a key that does not count. */
+/* BAY_ERR_INVALID: a key that does not count. */
 static bay_err read_key(json_val key, bool is_private, arena *memory, jose_entry *out)
 {
     jose_member members[JOSE_MEMBERS];
     jose_algorithm algorithm = JOSE_ES256;
     json_val id = json_get(key, STR("kid"));
     bay_str id_text = {"", 0};
-    if (json_is(id, JSON_STRING) && json_str(id, memory, &id_text) == BAY_NOMEM) {
-        return BAY_NOMEM;
+    if (json_is(id, JSON_STRING) && json_str(id, memory, &id_text) == BAY_ERR_NOMEM) {
+        return BAY_ERR_NOMEM;
     }
     size_t count = members_of(key, is_private, &algorithm, members);
     if (count == 0 || (!json_is(id, JSON_MISSING) && id_text.len == 0) || !id_is_fine(id_text) ||
         !may(key, is_private ? STR("sign") : STR("verify"),
              algorithm == JOSE_ES256 ? STR("ES256") : STR("RS256"))) {
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     }
     jose_entry entry = {.raw = NULL};
     bay_err err = jose_raw_new(algorithm, members, count, &entry.raw);
@@ -217,7 +217,7 @@ static bay_err read_key(json_val key, bool is_private, arena *memory, jose_entry
     entry.id = (bay_str){mem_dup(id_text.at, id_text.len), id_text.len};
     if (entry.id.at == NULL) {
         entry_fini(&entry);
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     *out = entry;
     return BAY_OK;
@@ -228,18 +228,18 @@ bay_err jose_read_object(json_doc *out, bay_str text, const json_limits *limits,
                          const char *what, bay_diag *diag)
 {
     bay_err err = json_parse(out, text, limits, memory, diag);
-    if (err == BAY_NOMEM) {
+    if (err == BAY_ERR_NOMEM) {
         return err;
     }
     if (err == BAY_OK) {
         err = json_check_duplicates(json_root(out), diag);
     }
     if (err == BAY_OK && !json_is(json_root(out), JSON_OBJECT)) {
-        err = BAY_TYPE;
+        err = BAY_ERR_TYPE;
     }
-    return err == BAY_OK
-               ? BAY_OK
-               : diag_set(diag, BAY_SYNTAX, "%s is no JSON object: %s", what, bay_err_text(err));
+    return err == BAY_OK ? BAY_OK
+                         : diag_set(diag, BAY_ERR_SYNTAX, "%s is no JSON object: %s", what,
+                                    bay_err_text(err));
 }
 
 /* --- private keys ----------------------------------------------------------------------------- */
@@ -257,7 +257,7 @@ static bay_err try_pair(const jose_raw *raw)
         err = jose_raw_verify(raw, by, STR("YWJj"), buf_view(&signature));
     }
     buf_fini(&signature);
-    return err == BAY_DENIED ? BAY_INVALID : err;
+    return err == BAY_ERR_DENIED ? BAY_ERR_INVALID : err;
 }
 
 static bay_err read_private(bay_str text, jose_entry *out, bay_diag *diag)
@@ -268,7 +268,7 @@ static bay_err read_private(bay_str text, jose_entry *out, bay_diag *diag)
     }
     if (start.len == 0 || start.at[0] != '{') {
         bay_err err = jose_raw_from_pem(text, &out->raw);
-        if (err == BAY_SYNTAX) {
+        if (err == BAY_ERR_SYNTAX) {
             return diag_set(diag, err, "no private key in PEM without a passphrase, and no JWK");
         }
         return err;
@@ -304,20 +304,20 @@ static bay_err name_key(jose_entry *entry, bay_str key_id)
         entry->id.len = id.len;
     }
     buf_fini(&id);
-    return entry->id.at != NULL ? BAY_OK : err == BAY_OK ? BAY_NOMEM : err;
+    return entry->id.at != NULL ? BAY_OK : err == BAY_OK ? BAY_ERR_NOMEM : err;
 }
 
 bay_err jose_key_new(bay_str text, bay_str key_id, jose_key **out, bay_diag *diag)
 {
     if (text.len == 0 || text.len > PRIVATE_BYTES || !id_is_fine(key_id)) {
-        return diag_set(diag, BAY_INVALID, "the private key or its id is empty or too long");
+        return diag_set(diag, BAY_ERR_INVALID, "the private key or its id is empty or too long");
     }
     jose_entry entry = {.raw = NULL};
     bay_err err = read_private(text, &entry, diag);
     if (err == BAY_OK) {
         err = try_pair(entry.raw);
     }
-    if (err == BAY_INVALID) {
+    if (err == BAY_ERR_INVALID) {
         err = diag_set(diag, err, "the private key is neither EC P-256 nor RSA of %d to %d bits",
                        JOSE_RSA_BITS_LEAST, JOSE_RSA_BITS_MOST);
     }
@@ -327,7 +327,9 @@ bay_err jose_key_new(bay_str text, bay_str key_id, jose_key **out, bay_diag *dia
     jose_key *self = err == BAY_OK ? mem_alloc(sizeof(*self)) : NULL;
     if (self == NULL) {
         entry_fini(&entry);
-        return err != BAY_OK && err != BAY_NOMEM ? err : diag_set(diag, BAY_NOMEM, "out of memory");
+        return err != BAY_OK && err != BAY_ERR_NOMEM
+                   ? err
+                   : diag_set(diag, BAY_ERR_NOMEM, "out of memory");
     }
     self->entry = entry;
     *out = self;
@@ -386,12 +388,12 @@ static bay_err add_key(jose_keys *self, json_val key, arena *memory, bay_diag *d
 {
     jose_entry entry;
     bay_err err = read_key(key, false, memory, &entry);
-    if (err == BAY_INVALID) {
+    if (err == BAY_ERR_INVALID) {
         return BAY_OK;
     }
     if (err == BAY_OK && self->count == JOSE_KEYS) {
         entry_fini(&entry);
-        return diag_set(diag, BAY_LIMIT, "a key set of more than %d keys", JOSE_KEYS);
+        return diag_set(diag, BAY_ERR_LIMIT, "a key set of more than %d keys", JOSE_KEYS);
     }
     if (err == BAY_OK) {
         self->entries[self->count++] = entry;
@@ -405,10 +407,10 @@ static bay_err add_keys(jose_keys *self, json_val root, arena *memory, bay_diag 
     if (json_is(list, JSON_MISSING)) {
         return json_is(json_get(root, STR("kty")), JSON_STRING)
                    ? add_key(self, root, memory, diag)
-                   : diag_set(diag, BAY_SYNTAX, "neither a key set nor a key");
+                   : diag_set(diag, BAY_ERR_SYNTAX, "neither a key set nor a key");
     }
     if (!json_is(list, JSON_ARRAY)) {
-        return diag_set(diag, BAY_SYNTAX, "the keys of a key set are a list");
+        return diag_set(diag, BAY_ERR_SYNTAX, "the keys of a key set are a list");
     }
     bay_err err = BAY_OK;
     for (json_iter it = json_iter_of(list); err == BAY_OK && json_next(&it);) {
@@ -420,16 +422,16 @@ static bay_err add_keys(jose_keys *self, json_val root, arena *memory, bay_diag 
 bay_err jose_keys_new(bay_str text, jose_keys **out, bay_diag *diag)
 {
     if (text.len > JOSE_KEYSET_BYTES) {
-        return diag_set(diag, BAY_LIMIT, "a key set of more than %d bytes", JOSE_KEYSET_BYTES);
+        return diag_set(diag, BAY_ERR_LIMIT, "a key set of more than %d bytes", JOSE_KEYSET_BYTES);
     }
     jose_keys *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return diag_set(diag, BAY_NOMEM, "out of memory");
+        return diag_set(diag, BAY_ERR_NOMEM, "out of memory");
     }
     self->recent = mem_zalloc(sizeof(*self->recent));
     if (self->recent == NULL) {
         jose_keys_free(self);
-        return diag_set(diag, BAY_NOMEM, "out of memory");
+        return diag_set(diag, BAY_ERR_NOMEM, "out of memory");
     }
     arena memory;
     json_doc doc;
@@ -539,8 +541,8 @@ bay_err jose_read_header(bay_str encoded, arena *memory, jose_header *out)
     buf text;
     buf_init(&text, JOSE_TOKEN_BYTES);
     bay_str copy = {NULL, 0};
-    bay_err err =
-        encoded.len > 2 * JOSE_TOKEN_BYTES ? BAY_SYNTAX : base64_decode(&text, encoded, BASE64_URL);
+    bay_err err = encoded.len > 2 * JOSE_TOKEN_BYTES ? BAY_ERR_SYNTAX
+                                                     : base64_decode(&text, encoded, BASE64_URL);
     if (err == BAY_OK) {
         err = arena_dup(memory, buf_view(&text), &copy);
     }
@@ -549,7 +551,7 @@ bay_err jose_read_header(bay_str encoded, arena *memory, jose_header *out)
         err = jose_read_object(&out->doc, copy, &jose_token_limits, memory, "the header", NULL);
     }
     if (err != BAY_OK) {
-        return err == BAY_NOMEM ? err : BAY_DENIED;
+        return err == BAY_ERR_NOMEM ? err : BAY_ERR_DENIED;
     }
     json_val root = json_root(&out->doc);
     json_val id = json_get(root, STR("kid"));
@@ -559,12 +561,12 @@ bay_err jose_read_header(bay_str encoded, arena *memory, jose_header *out)
         !json_is(json_get(root, STR("crit")), JSON_MISSING) ||
         !json_is(json_get(root, STR("b64")), JSON_MISSING) ||
         (!json_is(id, JSON_MISSING) && !json_is(id, JSON_STRING))) {
-        return BAY_DENIED;
+        return BAY_ERR_DENIED;
     }
     out->algorithm = is_ec ? JOSE_ES256 : JOSE_RS256;
     out->key_id = (bay_str){"", 0};
     err = json_is(id, JSON_STRING) ? json_str(id, memory, &out->key_id) : BAY_OK;
-    return err == BAY_OK || err == BAY_NOMEM ? err : BAY_DENIED;
+    return err == BAY_OK || err == BAY_ERR_NOMEM ? err : BAY_ERR_DENIED;
 }
 
 static bool signature_is_whole(bay_str text, jose_algorithm algorithm)
@@ -586,10 +588,10 @@ bay_err jose_verify_encoded(const jose_keys *keys, const jose_header *header, ba
     /* Whatever is no base64url goes no further. */
     if (!signature_is_whole(signature, header->algorithm) ||
         (payload.len > 0 && decoded(payload, &first, &last) == 0)) {
-        return BAY_DENIED;
+        return BAY_ERR_DENIED;
     }
-    bay_err err = BAY_DENIED;
-    for (size_t i = 0; i < keys->count && err == BAY_DENIED; i++) {
+    bay_err err = BAY_ERR_DENIED;
+    for (size_t i = 0; i < keys->count && err == BAY_ERR_DENIED; i++) {
         const jose_entry *entry = &keys->entries[i];
         bool is_named =
             header->key_id.len == 0 || entry->id.len == 0 || str_eq(entry->id, header->key_id);

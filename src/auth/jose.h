@@ -1,6 +1,6 @@
 /* JSON Object Signing, on OpenSSL: keys, key sets, detached JWS, JWT. ES256 and RS256, nothing else
  * ("none" and symmetric algorithms are refused wherever they come from). In a library without
- * OpenSSL every function answers BAY_UNSUPPORTED. */
+ * OpenSSL every function answers BAY_ERR_UNSUPPORTED. */
 #ifndef AUTH_JOSE_H
 #define AUTH_JOSE_H
 
@@ -19,7 +19,7 @@ enum {
 
 /* A private key: PEM (PKCS 8, EC P-256 or RSA of at least 2,048 bits) or a JWK. `key_id` "": the
  * JWK's, else its RFC 7638 thumbprint. Owns: the caller; copies, wiped at the end.
- * Errors: BAY_INVALID, BAY_SYNTAX with `diag` (never a part of the key), BAY_NOMEM. */
+ * Errors: BAY_ERR_INVALID, BAY_ERR_SYNTAX with `diag` (never a part of the key), BAY_ERR_NOMEM. */
 bay_err jose_key_new(bay_str text, bay_str key_id, jose_key **out, bay_diag *diag) BAY_MUST_CHECK;
 void jose_key_free(jose_key *self);
 bay_str jose_key_id(const jose_key *self);
@@ -29,7 +29,8 @@ bay_err jose_key_public(const jose_key *self, buf *out) BAY_MUST_CHECK;
 /* A JWK set (RFC 7517) or one JWK. Keys that do not count are skipped: of other kinds, curves or
  * sizes, for encryption, for other algorithms, malformed, or private ones, which a public set must
  * not have.
- * Owns: the caller. Errors: BAY_SYNTAX (no such JSON, or a member twice), BAY_LIMIT, BAY_NOMEM.
+ * Owns: the caller. Errors: BAY_ERR_SYNTAX (no such JSON, or a member twice), BAY_ERR_LIMIT,
+ * BAY_ERR_NOMEM.
  * Units: bytes. Threads: a set is one thread's at a time, in all functions here.
  * Source: RFC 7517, RFC 7518 section 6. */
 bay_err jose_keys_new(bay_str text, jose_keys **out, bay_diag *diag) BAY_MUST_CHECK;
@@ -40,7 +41,7 @@ size_t jose_keys_count(const jose_keys *self);
  * `typ` and `jku` may be "". */
 bay_err jose_sign(const jose_key *key, bay_str payload, bay_str typ, bay_str jku,
                   buf *out_protected, buf *out_signature) BAY_MUST_CHECK;
-/* BAY_DENIED: no key of that set made it, or its header is not understood (`crit`, `b64`, an
+/* BAY_ERR_DENIED: no key of that set made it, or its header is not understood (`crit`, `b64`, an
  * algorithm that is not ours, a member twice). Tried are the keys of the header's algorithm that
  * have its `kid`, or no `kid` at all; a header without one goes with all. `protected_header` and
  * `signature` are base64url. Source: RFC 7515 section 5.2. */
@@ -64,7 +65,8 @@ typedef struct jose_expected {
 } jose_expected;
 
 /* A compact JWT: signature, `exp` (must be there), `nbf`, `iat` not in the future, issuer,
- * audience. Errors: BAY_DENIED (with why in `diag`, never the token), BAY_SYNTAX, BAY_LIMIT. */
+ * audience. Errors: BAY_ERR_DENIED (with why in `diag`, never the token), BAY_ERR_SYNTAX,
+ * BAY_ERR_LIMIT. */
 bay_err jose_token_verify(const jose_keys *keys, bay_str token, const jose_expected *expected,
                           arena *memory, jose_claims *out, bay_diag *diag) BAY_MUST_CHECK;
 

@@ -6,7 +6,7 @@
 
 static bay_err jose_refuse(bay_diag *diag)
 {
-    return diag_set(diag, BAY_UNSUPPORTED,
+    return diag_set(diag, BAY_ERR_UNSUPPORTED,
                     "this libpatchbay was built without TLS: it neither signs nor verifies");
 }
 
@@ -33,7 +33,7 @@ bay_err jose_key_public(const jose_key *self, buf *out)
 {
     (void)self;
     (void)out;
-    return BAY_UNSUPPORTED;
+    return BAY_ERR_UNSUPPORTED;
 }
 
 bay_err jose_keys_new(bay_str text, jose_keys **out, bay_diag *diag)
@@ -63,7 +63,7 @@ bay_err jose_sign(const jose_key *key, bay_str payload, bay_str typ, bay_str jku
     (void)jku;
     (void)out_protected;
     (void)out_signature;
-    return BAY_UNSUPPORTED;
+    return BAY_ERR_UNSUPPORTED;
 }
 
 bay_err jose_verify(const jose_keys *keys, bay_str protected_header, bay_str payload,
@@ -73,7 +73,7 @@ bay_err jose_verify(const jose_keys *keys, bay_str protected_header, bay_str pay
     (void)protected_header;
     (void)payload;
     (void)signature;
-    return BAY_UNSUPPORTED;
+    return BAY_ERR_UNSUPPORTED;
 }
 
 bay_err jose_token_verify(const jose_keys *keys, bay_str token, const jose_expected *expected,

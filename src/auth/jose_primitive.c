@@ -40,21 +40,21 @@ static bay_err check_key(EVP_PKEY *key, jose_algorithm algorithm, bool is_privat
         if (EVP_PKEY_get_base_id(key) != EVP_PKEY_EC ||
             EVP_PKEY_get_group_name(key, group, sizeof(group), &len) != 1 ||
             strcmp(group, "prime256v1") != 0) {
-            return BAY_INVALID;
+            return BAY_ERR_INVALID;
         }
     } else if (EVP_PKEY_get_base_id(key) != EVP_PKEY_RSA ||
                EVP_PKEY_get_bits(key) < JOSE_RSA_BITS_LEAST ||
                EVP_PKEY_get_bits(key) > JOSE_RSA_BITS_MOST) {
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     }
     EVP_PKEY_CTX *context = EVP_PKEY_CTX_new(key, NULL);
     if (context == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     bool is_sound = EVP_PKEY_public_check_quick(context) == 1 &&
                     (!is_private || EVP_PKEY_pairwise_check(context) == 1);
     EVP_PKEY_CTX_free(context);
-    return is_sound ? BAY_OK : BAY_INVALID;
+    return is_sound ? BAY_OK : BAY_ERR_INVALID;
 }
 
 static void put_number(buf *out, EVP_PKEY *key, const char *name, int width)
@@ -77,7 +77,7 @@ static bay_err raw_of(EVP_PKEY *key, jose_algorithm algorithm, jose_raw **out)
     jose_raw *self = mem_alloc(sizeof(*self));
     if (self == NULL) {
         EVP_PKEY_free(key);
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     *self = (jose_raw){.key = key, .algorithm = algorithm};
     buf_init(&self->first, FIRST_BYTES);
@@ -91,7 +91,7 @@ static bay_err raw_of(EVP_PKEY *key, jose_algorithm algorithm, jose_raw **out)
     }
     if (self->first.len == 0 || self->second.len == 0) {
         jose_raw_free(self);
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     *out = self;
     return BAY_OK;
@@ -132,7 +132,7 @@ static bay_err add_member(parts *self, jose_algorithm algorithm, const jose_memb
     self->has_private = self->has_private || is_secret;
     if (err == BAY_OK && algorithm == JOSE_ES256 && !is_secret) {
         size_t at = strcmp(member->name, "x") == 0 ? 1 : 1 + JOSE_EC_BYTES;
-        err = bytes.len == JOSE_EC_BYTES ? BAY_OK : BAY_INVALID;
+        err = bytes.len == JOSE_EC_BYTES ? BAY_OK : BAY_ERR_INVALID;
         memcpy(self->point + at, bytes.at, err == BAY_OK ? JOSE_EC_BYTES : 0);
     } else if (err == BAY_OK) {
         const char *name =
@@ -145,12 +145,12 @@ static bay_err add_member(parts *self, jose_algorithm algorithm, const jose_memb
             self->numbers[self->count++] = number;
         } else {
             BN_clear_free(number);
-            err = BAY_NOMEM;
+            err = BAY_ERR_NOMEM;
         }
     }
     mem_wipe(bytes.at, bytes.len);
     buf_fini(&bytes);
-    return err == BAY_SYNTAX || err == BAY_LIMIT ? BAY_INVALID : err;
+    return err == BAY_ERR_SYNTAX || err == BAY_ERR_LIMIT ? BAY_ERR_INVALID : err;
 }
 
 static bay_err key_of(parts *self, jose_algorithm algorithm, EVP_PKEY **out)
@@ -160,17 +160,17 @@ static bay_err key_of(parts *self, jose_algorithm algorithm, EVP_PKEY **out)
                                          0) != 1 ||
          OSSL_PARAM_BLD_push_octet_string(self->builder, OSSL_PKEY_PARAM_PUB_KEY, self->point,
                                           POINT_BYTES) != 1)) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     OSSL_PARAM *parameters = OSSL_PARAM_BLD_to_param(self->builder);
     EVP_PKEY_CTX *context =
         EVP_PKEY_CTX_new_from_name(NULL, algorithm == JOSE_ES256 ? "EC" : "RSA", NULL);
-    bay_err err = parameters != NULL && context != NULL ? BAY_OK : BAY_NOMEM;
+    bay_err err = parameters != NULL && context != NULL ? BAY_OK : BAY_ERR_NOMEM;
     if (err == BAY_OK &&
         (EVP_PKEY_fromdata_init(context) != 1 ||
          EVP_PKEY_fromdata(context, out, self->has_private ? EVP_PKEY_KEYPAIR : EVP_PKEY_PUBLIC_KEY,
                            parameters) != 1)) {
-        err = BAY_INVALID;
+        err = BAY_ERR_INVALID;
     }
     EVP_PKEY_CTX_free(context);
     OSSL_PARAM_free(parameters);
@@ -181,7 +181,7 @@ bay_err jose_raw_new(jose_algorithm algorithm, const jose_member *members, size_
                      jose_raw **out)
 {
     parts made = {.builder = OSSL_PARAM_BLD_new(), .point = {POINT_CONVERSION_UNCOMPRESSED}};
-    bay_err err = made.builder != NULL ? BAY_OK : BAY_NOMEM;
+    bay_err err = made.builder != NULL ? BAY_OK : BAY_ERR_NOMEM;
     EVP_PKEY *key = NULL;
     for (size_t i = 0; i < count && err == BAY_OK; i++) {
         err = add_member(&made, algorithm, &members[i]);
@@ -219,11 +219,11 @@ bay_err jose_raw_from_pem(bay_str pem, jose_raw **out)
     ERR_clear_error();
     BIO *bio = BIO_new_mem_buf(pem.at, (int)pem.len);
     if (bio == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     EVP_PKEY *key = PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, NULL);
     BIO_free(bio);
-    bay_err err = BAY_SYNTAX;
+    bay_err err = BAY_ERR_SYNTAX;
     if (key != NULL) {
         jose_algorithm algorithm =
             EVP_PKEY_get_base_id(key) == EVP_PKEY_EC ? JOSE_ES256 : JOSE_RS256;
@@ -280,7 +280,7 @@ bay_err jose_raw_thumbprint(const jose_raw *self, buf *out)
     bool is_made = text.err == BAY_OK && jose_raw_digest(buf_view(&text), digest);
     buf_fini(&text);
     if (!is_made) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     base64_encode(out, (bay_str){(char *)digest, sizeof(digest)}, BASE64_URL);
     return out->err;
@@ -346,7 +346,7 @@ bay_err jose_raw_sign(const jose_raw *self, bay_str header, bay_str payload, buf
     buf_fini(&text);
     ERR_clear_error();
     if (!is_made) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     bool is_ec = self->algorithm == JOSE_ES256;
     base64_encode(out, (bay_str){(char *)(is_ec ? flat : made), is_ec ? sizeof(flat) : len},
@@ -378,16 +378,16 @@ bay_err jose_raw_verify(const jose_raw *self, bay_str header, bay_str payload, b
     size_t len = err == BAY_OK ? signature_of(self, &given, bytes, sizeof(bytes)) : 0;
     buf_fini(&given);
     if (len == 0) {
-        return err == BAY_NOMEM ? BAY_NOMEM : BAY_DENIED;
+        return err == BAY_ERR_NOMEM ? BAY_ERR_NOMEM : BAY_ERR_DENIED;
     }
-    err = BAY_NOMEM;
+    err = BAY_ERR_NOMEM;
     EVP_MD_CTX *context = EVP_MD_CTX_new();
     if (context != NULL &&
         EVP_DigestVerifyInit(context, NULL, EVP_sha256(), NULL, self->key) == 1 &&
         EVP_DigestVerifyUpdate(context, header.at, header.len) == 1 &&
         EVP_DigestVerifyUpdate(context, ".", 1) == 1 &&
         EVP_DigestVerifyUpdate(context, payload.at, payload.len) == 1) {
-        err = EVP_DigestVerifyFinal(context, bytes, len) == 1 ? BAY_OK : BAY_DENIED;
+        err = EVP_DigestVerifyFinal(context, bytes, len) == 1 ? BAY_OK : BAY_ERR_DENIED;
     }
     EVP_MD_CTX_free(context);
     ERR_clear_error();

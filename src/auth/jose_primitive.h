@@ -25,12 +25,12 @@ typedef struct jose_member {
 } jose_member;
 
 /* Members of a JWK, checked to be base64url; `kty` and `crv` follow from the algorithm.
- * Errors: BAY_INVALID: no such key exists (a point off the curve, a modulus that is none …);
- * BAY_NOMEM. */
+ * Errors: BAY_ERR_INVALID: no such key exists (a point off the curve, a modulus that is none …);
+ * BAY_ERR_NOMEM. */
 bay_err jose_raw_new(jose_algorithm algorithm, const jose_member *members, size_t count,
                      jose_raw **out) BAY_MUST_CHECK;
-/* A private key in PEM, without a passphrase: EC P-256 or RSA. Errors: BAY_SYNTAX: no such thing in
- * there; BAY_INVALID: of another kind or size; BAY_NOMEM. */
+/* A private key in PEM, without a passphrase: EC P-256 or RSA. Errors: BAY_ERR_SYNTAX: no such
+ * thing in there; BAY_ERR_INVALID: of another kind or size; BAY_ERR_NOMEM. */
 bay_err jose_raw_from_pem(bay_str pem, jose_raw **out) BAY_MUST_CHECK;
 void jose_raw_free(jose_raw *self); /* wiped; NULL is fine */
 
@@ -46,7 +46,7 @@ bool jose_raw_digest(bay_str bytes, unsigned char out[JOSE_DIGEST_BYTES]);
 /* All in base64url; `header` is the protected header as it will be sent. Appends the signature. */
 bay_err jose_raw_sign(const jose_raw *self, bay_str header, bay_str payload,
                       buf *out) BAY_MUST_CHECK;
-/* BAY_OK, BAY_DENIED, BAY_NOMEM. */
+/* BAY_OK, BAY_ERR_DENIED, BAY_ERR_NOMEM. */
 bay_err jose_raw_verify(const jose_raw *self, bay_str header, bay_str payload,
                         bay_str signature) BAY_MUST_CHECK;
 

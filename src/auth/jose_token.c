@@ -7,7 +7,7 @@
 
 static bay_err deny(bay_diag *diag, const char *why)
 {
-    return diag_set(diag, BAY_DENIED, "the token %s", why);
+    return diag_set(diag, BAY_ERR_DENIED, "the token %s", why);
 }
 
 /* RFC 7519 section 5.1, RFC 9068 section 2.1. Tokens of other uses (a DPoP proof, a signed card)
@@ -74,7 +74,7 @@ static bay_err check_audience(json_val claims, bay_str expected, bay_diag *diag)
     return is_ours ? BAY_OK : deny(diag, "is for another audience");
 }
 
-/* "" when it is missing; BAY_DENIED when it is no text that can stand in a header or a log. */
+/* "" when it is missing; BAY_ERR_DENIED when it is no text that can stand in a header or a log. */
 static bay_err text_claim(json_val claims, bay_str name, arena *memory, bay_str *out)
 {
     json_val value = json_get(claims, name);
@@ -83,16 +83,16 @@ static bay_err text_claim(json_val claims, bay_str name, arena *memory, bay_str 
         *out = text;
         return BAY_OK;
     }
-    bay_err err = json_is(value, JSON_STRING) ? json_str(value, memory, &text) : BAY_DENIED;
+    bay_err err = json_is(value, JSON_STRING) ? json_str(value, memory, &text) : BAY_ERR_DENIED;
     for (size_t i = 0; err == BAY_OK && i < text.len; i++) {
         if ((unsigned char)text.at[i] < 0x20 || text.at[i] == 0x7f) {
-            err = BAY_DENIED;
+            err = BAY_ERR_DENIED;
         }
     }
     if (err == BAY_OK) {
         *out = text;
     }
-    return err == BAY_OK || err == BAY_NOMEM ? err : BAY_DENIED;
+    return err == BAY_OK || err == BAY_ERR_NOMEM ? err : BAY_ERR_DENIED;
 }
 
 static bay_err read_scopes(json_val claims, arena *memory, bay_str *out)
@@ -109,7 +109,7 @@ static bay_err read_scopes(json_val claims, arena *memory, bay_str *out)
         bay_str one = {"", 0};
         /* A space would make two of one. */
         if (!json_str_plain(it.value, &one) || str_find(one, ' ') < one.len) {
-            err = BAY_DENIED;
+            err = BAY_ERR_DENIED;
             break;
         }
         if (joined.len > 0) {
@@ -150,7 +150,7 @@ static bay_err check_claims(json_val claims, const jose_expected *expected, aren
         err = read_scopes(claims, memory, &read.scopes);
     }
     if (err != BAY_OK) {
-        return err == BAY_DENIED ? deny(diag, "has a claim of another type") : err;
+        return err == BAY_ERR_DENIED ? deny(diag, "has a claim of another type") : err;
     }
     if (expected->issuer.len > 0 && !str_eq(read.issuer, expected->issuer)) {
         return deny(diag, "is of another issuer");
@@ -178,7 +178,7 @@ bay_err jose_token_verify(const jose_keys *keys, bay_str token, const jose_expec
                           arena *memory, jose_claims *out, bay_diag *diag)
 {
     if (token.len > JOSE_TOKEN_BYTES) {
-        return diag_set(diag, BAY_LIMIT, "a token of more than %d bytes", JOSE_TOKEN_BYTES);
+        return diag_set(diag, BAY_ERR_LIMIT, "a token of more than %d bytes", JOSE_TOKEN_BYTES);
     }
     size_t first = str_find(token, '.');
     bay_str header_text = str_head(token, first);
@@ -187,18 +187,18 @@ bay_err jose_token_verify(const jose_keys *keys, bay_str token, const jose_expec
     bay_str payload = str_head(rest, second);
     bay_str signature = str_from(rest, second + 1);
     if (first == token.len || second == rest.len || str_find(signature, '.') < signature.len) {
-        return diag_set(diag, BAY_SYNTAX, "this is no compact JSON Web Token");
+        return diag_set(diag, BAY_ERR_SYNTAX, "this is no compact JSON Web Token");
     }
     jose_header header;
     bay_err err = jose_read_header(header_text, memory, &header);
     if (err == BAY_OK && !type_is_fine(json_root(&header.doc))) {
-        err = BAY_DENIED;
+        err = BAY_ERR_DENIED;
     }
     if (err == BAY_OK) {
         err = check_signature(keys, token, &header, header_text, payload, signature);
     }
     if (err != BAY_OK) {
-        return err == BAY_DENIED ? deny(diag, "is signed by no key that is known here") : err;
+        return err == BAY_ERR_DENIED ? deny(diag, "is signed by no key that is known here") : err;
     }
     buf text;
     bay_str copy = {NULL, 0};
@@ -210,7 +210,7 @@ bay_err jose_token_verify(const jose_keys *keys, bay_str token, const jose_expec
     buf_fini(&text);
     json_doc *doc = err == BAY_OK ? arena_alloc(memory, sizeof(*doc)) : NULL;
     if (err == BAY_OK && doc == NULL) {
-        err = BAY_NOMEM;
+        err = BAY_ERR_NOMEM;
     }
     if (err == BAY_OK) {
         err = jose_read_object(doc, copy, &jose_token_limits, memory, "the token", diag);

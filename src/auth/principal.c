@@ -42,18 +42,18 @@ static unsigned actors_of(const auth_principal *self)
 static bay_err check_text(bay_str text, size_t most)
 {
     if (text.len > most) {
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     const unsigned char *at = (const unsigned char *)text.at;
     return text.len == 0 || json_utf8_skip(at, at + text.len) == at + text.len ? BAY_OK
-                                                                               : BAY_INVALID;
+                                                                               : BAY_ERR_INVALID;
 }
 
 static bay_err check_parts(const principal_parts *parts)
 {
     const bay_str texts[] = {parts->issuer, parts->subject, parts->client};
     if (parts->subject.len == 0) {
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     }
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         bay_err err = check_text(texts[i], PRINCIPAL_TEXT_BYTES);
@@ -62,7 +62,7 @@ static bay_err check_parts(const principal_parts *parts)
         }
     }
     if (parts->claims.len > PRINCIPAL_CLAIMS_BYTES || actors_of(parts->actor) >= PRINCIPAL_ACTORS) {
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     return check_text(parts->scopes, PRINCIPAL_SCOPES_BYTES);
 }
@@ -88,7 +88,7 @@ static bay_err read_claims(auth_principal *self, bay_str text)
         err = json_parse(&self->claims, kept, &limits, &self->claims_memory, NULL);
     }
     if (err == BAY_OK && !json_is(json_root(&self->claims), JSON_OBJECT)) {
-        err = BAY_TYPE;
+        err = BAY_ERR_TYPE;
     }
     return err;
 }
@@ -110,7 +110,7 @@ bay_err principal_new(const principal_parts *parts, const auth_principal **out)
 
     auth_principal *self = mem_zalloc(sizeof(*self) + binding.len + parts->scopes.len);
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     char *at = (char *)(self + 1);
     memcpy(at, binding.at, binding.len);
@@ -176,17 +176,17 @@ bay_err principal_of_identity(bay_str identity, const auth_principal **out)
     bay_str rest = str_from(identity, colon);
     if (parts.proof == PRINCIPAL_PROOFS || !read_part(&rest, &parts.issuer) ||
         !read_part(&rest, &parts.subject) || rest.len > 0) {
-        return BAY_SYNTAX;
+        return BAY_ERR_SYNTAX;
     }
     const auth_principal *found;
     bay_err err = principal_new(&parts, &found);
     if (err != BAY_OK) {
-        return err == BAY_NOMEM ? err : BAY_SYNTAX;
+        return err == BAY_ERR_NOMEM ? err : BAY_ERR_SYNTAX;
     }
     /* Another spelling of a length would be another owner of the same name. */
     if (!str_eq(principal_identity(found), identity)) {
         principal_unref(found);
-        return BAY_SYNTAX;
+        return BAY_ERR_SYNTAX;
     }
     *out = found;
     return BAY_OK;

@@ -23,7 +23,7 @@
 /* How a principal was proven; the kind of its identity. */
 typedef enum principal_proof {
     PRINCIPAL_LOCAL,       /* the user of this process: stdio, in process */
-    PRINCIPAL_PROGRAM,     /* the embedding program said so (bay_peer_is) */
+    PRINCIPAL_PROGRAM,     /* the embedding program said so (bay_peer_principal) */
     PRINCIPAL_KEY,         /* an API key, or HTTP Basic */
     PRINCIPAL_TOKEN,       /* a token that an issuer signed or confirmed */
     PRINCIPAL_CERTIFICATE, /* a client certificate that TLS verified */
@@ -56,15 +56,15 @@ typedef struct principal_parts {
 } principal_parts;
 
 /* Makes a principal.
- * Owns: the caller holds one reference. Errors: BAY_INVALID for an empty subject or a text that is
- * not UTF-8; BAY_LIMIT for a part above its maximum or too many actors; what json_parse says of the
- * claims, BAY_TYPE when they are no object; BAY_NOMEM. */
+ * Owns: the caller holds one reference. Errors: BAY_ERR_INVALID for an empty subject or a text that
+ * is not UTF-8; BAY_ERR_LIMIT for a part above its maximum or too many actors; what json_parse says
+ * of the claims, BAY_ERR_TYPE when they are no object; BAY_ERR_NOMEM. */
 bay_err principal_new(const principal_parts *parts, const auth_principal **out) BAY_MUST_CHECK;
 
 /* A principal that a stored identity names: proof, issuer and subject, with neither scopes nor
  * claims. An empty identity gives NULL, the anonymous principal.
- * Owns: the caller holds one reference. Errors: BAY_SYNTAX for a text that principal_identity does
- * not write; BAY_NOMEM. */
+ * Owns: the caller holds one reference. Errors: BAY_ERR_SYNTAX for a text that principal_identity
+ * does not write; BAY_ERR_NOMEM. */
 bay_err principal_of_identity(bay_str identity, const auth_principal **out) BAY_MUST_CHECK;
 
 /* The user whose process this is, by its effective user id: who speaks through stdio, and to

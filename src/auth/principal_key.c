@@ -94,10 +94,10 @@ bay_err principal_row_read(bay_str text, const seal_ring *ring, bay_str row, buf
     bay_err err = write_bound(row, &bound);
     if (err == BAY_OK) {
         err = seal_ring_count(ring) > 0 ? seal_open(ring, text, buf_view(&bound), 0, out)
-                                        : BAY_DENIED;
+                                        : BAY_ERR_DENIED;
     }
     buf_fini(&bound);
-    if (err == BAY_DENIED) {
+    if (err == BAY_ERR_DENIED) {
         buf_lit(out, PRINCIPAL_ROW_OF_NOBODY);
         err = out->err;
     }

@@ -36,7 +36,7 @@ bay_err principal_has_key(const auth_principal *self, const seal_ring *ring, bay
 bay_err principal_row_write(bay_str identity, const seal_ring *ring, bay_str row,
                             buf *out) BAY_MUST_CHECK;
 /* What that wrote. An identity that no key opens, or of another row, becomes
- * PRINCIPAL_ROW_OF_NOBODY, which is no principal's. Errors: BAY_NOMEM, those of `out`. */
+ * PRINCIPAL_ROW_OF_NOBODY, which is no principal's. Errors: BAY_ERR_NOMEM, those of `out`. */
 bay_err principal_row_read(bay_str text, const seal_ring *ring, bay_str row,
                            buf *out) BAY_MUST_CHECK;
 #define PRINCIPAL_ROW_OF_NOBODY "?"

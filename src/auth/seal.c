@@ -40,13 +40,13 @@ bay_err seal_ring_new(seal_ring **out)
 {
     seal_ring *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     /* Fetched once: by name it would be looked up for each value. */
     self->cipher = EVP_CIPHER_fetch(NULL, "AES-256-GCM", NULL);
     if (self->cipher == NULL) {
         mem_free(self);
-        return BAY_UNSUPPORTED;
+        return BAY_ERR_UNSUPPORTED;
     }
     *out = self;
     return BAY_OK;
@@ -74,7 +74,7 @@ static bay_err name_key(seal_key *key)
     memcpy(key->id, digest, ID_BYTES);
     mem_wipe(labelled, sizeof(labelled));
     mem_wipe(digest, sizeof(digest));
-    return is_done == 1 ? BAY_OK : BAY_NOMEM;
+    return is_done == 1 ? BAY_OK : BAY_ERR_NOMEM;
 }
 
 static bool hmac(const unsigned char key[SEAL_KEY_BYTES], bay_str text,
@@ -102,13 +102,13 @@ static bay_err derive(seal_key *key)
         is_done = hmac(extracted, infos[i], key->derived[i]);
     }
     mem_wipe(extracted, sizeof(extracted));
-    return is_done ? BAY_OK : BAY_NOMEM; /* nothing else can fail with fixed sizes */
+    return is_done ? BAY_OK : BAY_ERR_NOMEM; /* nothing else can fail with fixed sizes */
 }
 
 bay_err seal_ring_add(seal_ring *self, bay_str key)
 {
     if (key.len != SEAL_KEY_BYTES) {
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     }
     seal_key fresh = {0};
     memcpy(fresh.bytes, key.at, SEAL_KEY_BYTES);
@@ -172,7 +172,7 @@ static bay_err encrypt(const seal_ring *self, bay_str plain, bay_str associated,
     const seal_key *key = &self->keys[0];
     EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
     if (context == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     write_header(to, key, expires_at_ms);
     unsigned char *cipher_text = to + HEADER_BYTES;
@@ -186,17 +186,17 @@ static bay_err encrypt(const seal_ring *self, bay_str plain, bay_str associated,
                    EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, TAG_BYTES,
                                        cipher_text + plain.len) == 1;
     EVP_CIPHER_CTX_free(context);
-    return is_done ? BAY_OK : BAY_NOMEM; /* nothing else can fail with fixed sizes */
+    return is_done ? BAY_OK : BAY_ERR_NOMEM; /* nothing else can fail with fixed sizes */
 }
 
 bay_err seal_value(const seal_ring *self, bay_str plain, bay_str associated, uint64_t expires_at_ms,
                    buf *out)
 {
     if (self->count == 0) {
-        return BAY_STATE;
+        return BAY_ERR_STATE;
     }
     if (plain.len > SEAL_PLAIN_BYTES || associated.len > SEAL_ASSOCIATED_BYTES) {
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     size_t len = plain.len + SEAL_OVERHEAD_BYTES;
     if (!buf_reserve(out, base64_encoded_len(len, BASE64_URL))) {
@@ -204,7 +204,7 @@ bay_err seal_value(const seal_ring *self, bay_str plain, bay_str associated, uin
     }
     unsigned char *bytes = mem_alloc(len);
     if (bytes == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     bay_err err = encrypt(self, plain, associated, expires_at_ms, bytes);
     if (err == BAY_OK) {
@@ -216,7 +216,7 @@ bay_err seal_value(const seal_ring *self, bay_str plain, bay_str associated, uin
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-/* BAY_DENIED when `key` did not make it. `to` then holds nothing of use to anybody. */
+/* BAY_ERR_DENIED when `key` did not make it. `to` then holds nothing of use to anybody. */
 static bay_err decrypt(const seal_ring *self, const seal_key *key, bay_str sealed,
                        bay_str associated, char *to)
 {
@@ -225,17 +225,17 @@ static bay_err decrypt(const seal_ring *self, const seal_key *key, bay_str seale
     size_t len = sealed.len - SEAL_OVERHEAD_BYTES;
     EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
     if (context == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     unsigned char none[1];
     int made = 0;
     int rest = 0;
-    bay_err err = BAY_NOMEM;
+    bay_err err = BAY_ERR_NOMEM;
     if (seal_begin(context, self, key, header, associated, 0) &&
         EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, TAG_BYTES, cipher_text + len) == 1 &&
         (len == 0 ||
          EVP_CipherUpdate(context, (unsigned char *)to, &made, cipher_text, (int)len) == 1)) {
-        err = EVP_CipherFinal_ex(context, none, &rest) == 1 ? BAY_OK : BAY_DENIED;
+        err = EVP_CipherFinal_ex(context, none, &rest) == 1 ? BAY_OK : BAY_ERR_DENIED;
     }
     EVP_CIPHER_CTX_free(context);
     if (err != BAY_OK) {
@@ -253,7 +253,7 @@ static bay_err open_bytes(const seal_ring *self, bay_str sealed, bay_str associa
                           uint64_t now_ms, buf *out)
 {
     if (sealed.len < SEAL_OVERHEAD_BYTES || sealed.at[0] != VERSION) {
-        return BAY_DENIED;
+        return BAY_ERR_DENIED;
     }
     size_t len = sealed.len - SEAL_OVERHEAD_BYTES;
     if (!buf_reserve(out, len)) {
@@ -261,9 +261,9 @@ static bay_err open_bytes(const seal_ring *self, bay_str sealed, bay_str associa
     }
     char none[1];
     char *to = len > 0 ? out->at + out->len : none;
-    bay_err err = BAY_DENIED;
+    bay_err err = BAY_ERR_DENIED;
     /* Two keys may share an id: unlikely, and no reason to fail. */
-    for (size_t i = 0; i < self->count && err == BAY_DENIED; i++) {
+    for (size_t i = 0; i < self->count && err == BAY_ERR_DENIED; i++) {
         if (memcmp(self->keys[i].id, sealed.at + 1, ID_BYTES) == 0) {
             err = decrypt(self, &self->keys[i], sealed, associated, to);
         }
@@ -274,7 +274,7 @@ static bay_err open_bytes(const seal_ring *self, bay_str sealed, bay_str associa
     uint64_t expires_at_ms = expiry_of(sealed);
     if (expires_at_ms != 0 && now_ms >= expires_at_ms) {
         mem_wipe(to, len);
-        return BAY_TIMEOUT;
+        return BAY_ERR_TIMEOUT;
     }
     out->len += len;
     return BAY_OK;
@@ -285,13 +285,13 @@ bay_err seal_open(const seal_ring *self, bay_str text, bay_str associated, uint6
 {
     size_t most = SEAL_PLAIN_BYTES + SEAL_OVERHEAD_BYTES;
     if (text.len > base64_encoded_len(most, BASE64_URL) || associated.len > SEAL_ASSOCIATED_BYTES) {
-        return BAY_DENIED; /* seal_value makes none like that */
+        return BAY_ERR_DENIED; /* seal_value makes none like that */
     }
     buf sealed;
     buf_init(&sealed, most);
     bay_err err = base64_decode(&sealed, text, BASE64_URL);
-    if (err == BAY_SYNTAX) {
-        err = BAY_DENIED;
+    if (err == BAY_ERR_SYNTAX) {
+        err = BAY_ERR_DENIED;
     } else if (err == BAY_OK) {
         err = open_bytes(self, buf_view(&sealed), associated, now_ms, out);
     }
@@ -311,10 +311,10 @@ bay_err seal_digest(const seal_ring *self, size_t nth, seal_purpose purpose, bay
 {
     unsigned char whole[SEAL_KEY_BYTES];
     if (nth >= seal_ring_count(self)) {
-        return BAY_STATE;
+        return BAY_ERR_STATE;
     }
     if (!hmac(self->keys[nth].derived[purpose], text, whole)) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     memcpy(out, whole, SEAL_DIGEST_BYTES);
     return BAY_OK;

@@ -41,8 +41,8 @@ bool seal_key_read(bay_str text, unsigned char out[SEAL_KEY_BYTES]);
 typedef struct seal_ring seal_ring;
 
 /* An empty ring.
- * Owns: the caller, until seal_ring_free. Errors: BAY_NOMEM; BAY_UNSUPPORTED when OpenSSL offers no
- * AES-256-GCM. Threads: any. */
+ * Owns: the caller, until seal_ring_free. Errors: BAY_ERR_NOMEM; BAY_ERR_UNSUPPORTED when OpenSSL
+ * offers no AES-256-GCM. Threads: any. */
 bay_err seal_ring_new(seal_ring **out) BAY_MUST_CHECK;
 
 /* Frees the ring and wipes its keys. `self` may be NULL.
@@ -52,28 +52,29 @@ void seal_ring_free(seal_ring *self);
 /* Makes `key` the one that seals; those that were there still open. A key that is there already
  * moves to the front. Its id follows from its bytes, so that replicas given the same keys
  * understand each other. Nonces are random: bring a new key before 2^32 values were sealed by one.
- * Owns: a copy of `key`, wiped at the end. Errors: BAY_INVALID when it is not SEAL_KEY_BYTES long;
- * BAY_NOMEM. Units: bytes. Threads: one, while nobody seals or opens.
+ * Owns: a copy of `key`, wiped at the end. Errors: BAY_ERR_INVALID when it is not SEAL_KEY_BYTES
+ * long; BAY_ERR_NOMEM. Units: bytes. Threads: one, while nobody seals or opens.
  * Source: NIST SP 800-38D section 8.3. */
 bay_err seal_ring_add(seal_ring *self, bay_str key) BAY_MUST_CHECK;
 
 /* The same with a random key, for what needs not outlive the process.
- * Owns: the key. Errors: BAY_NOMEM. Threads: as seal_ring_add. */
+ * Owns: the key. Errors: BAY_ERR_NOMEM. Threads: as seal_ring_add. */
 bay_err seal_ring_generate(seal_ring *self) BAY_MUST_CHECK;
 
 /* Appends the sealed text to `out`.
- * Owns: nothing; both inputs are borrowed. Errors: BAY_STATE when the ring is empty; BAY_LIMIT for
- * too many bytes (also of `out`); BAY_NOMEM; `out` is then as long as before. Units:
- * `expires_at_ms` wall clock since 1970, 0: never. Threads: any, also several at once.
+ * Owns: nothing; both inputs are borrowed. Errors: BAY_ERR_STATE when the ring is empty;
+ * BAY_ERR_LIMIT for too many bytes (also of `out`); BAY_ERR_NOMEM; `out` is then as long as before.
+ * Units: `expires_at_ms` wall clock since 1970, 0: never. Threads: any, also several at once.
  * Source: NIST SP 800-38D. */
 bay_err seal_value(const seal_ring *self, bay_str plain, bay_str associated, uint64_t expires_at_ms,
                    buf *out) BAY_MUST_CHECK;
 
 /* Appends what was sealed to `out`; a caller whose plain text is secret wipes it there.
- * Owns: nothing; inputs are borrowed. Errors: BAY_DENIED for whatever no key of this ring sealed
- * for this associated data: forged, damaged, cut, bound to something else, sealed by a key that is
- * gone; which of them is not said. BAY_TIMEOUT when it is genuine and `now_ms` has reached its
- * expiry. BAY_NOMEM, BAY_LIMIT from `out`. `out` is then as long as before. Units: ms since 1970.
+ * Owns: nothing; inputs are borrowed. Errors: BAY_ERR_DENIED for whatever no key of this ring
+ * sealed for this associated data: forged, damaged, cut, bound to something else, sealed by a key
+ * that is gone; which of them is not said. BAY_ERR_TIMEOUT when it is genuine and `now_ms` has
+ * reached its expiry. BAY_ERR_NOMEM, BAY_ERR_LIMIT from `out`. `out` is then as long as before.
+ * Units: ms since 1970.
  * Threads: any, also several at once. Source: NIST SP 800-38D. */
 bay_err seal_open(const seal_ring *self, bay_str text, bay_str associated, uint64_t now_ms,
                   buf *out) BAY_MUST_CHECK;
@@ -83,8 +84,8 @@ size_t seal_ring_count(const seal_ring *self);
 
 /* A keyed 128-bit digest: HMAC-SHA256, cut, with the key that HKDF derives for `purpose` from the
  * ring's key number `nth` (0: the newest).
- * Errors: BAY_STATE: the ring has no such key; BAY_NOMEM; BAY_UNSUPPORTED in a library without
- * OpenSSL. Threads: any, also several at once. Source: RFC 2104, RFC 5869. */
+ * Errors: BAY_ERR_STATE: the ring has no such key; BAY_ERR_NOMEM; BAY_ERR_UNSUPPORTED in a library
+ * without OpenSSL. Threads: any, also several at once. Source: RFC 2104, RFC 5869. */
 bay_err seal_digest(const seal_ring *self, size_t nth, seal_purpose purpose, bay_str text,
                     unsigned char out[SEAL_DIGEST_BYTES]) BAY_MUST_CHECK;
 

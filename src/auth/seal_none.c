@@ -5,7 +5,7 @@
 bay_err seal_ring_new(seal_ring **out)
 {
     (void)out;
-    return BAY_UNSUPPORTED;
+    return BAY_ERR_UNSUPPORTED;
 }
 
 void seal_ring_free(seal_ring *self)
@@ -17,13 +17,13 @@ bay_err seal_ring_add(seal_ring *self, bay_str key)
 {
     (void)self;
     (void)key;
-    return BAY_UNSUPPORTED;
+    return BAY_ERR_UNSUPPORTED;
 }
 
 bay_err seal_ring_generate(seal_ring *self)
 {
     (void)self;
-    return BAY_UNSUPPORTED;
+    return BAY_ERR_UNSUPPORTED;
 }
 
 bay_err seal_value(const seal_ring *self, bay_str plain, bay_str associated, uint64_t expires_at_ms,
@@ -34,7 +34,7 @@ bay_err seal_value(const seal_ring *self, bay_str plain, bay_str associated, uin
     (void)associated;
     (void)expires_at_ms;
     (void)out;
-    return BAY_UNSUPPORTED;
+    return BAY_ERR_UNSUPPORTED;
 }
 
 bay_err seal_open(const seal_ring *self, bay_str text, bay_str associated, uint64_t now_ms,
@@ -45,7 +45,7 @@ bay_err seal_open(const seal_ring *self, bay_str text, bay_str associated, uint6
     (void)associated;
     (void)now_ms;
     (void)out;
-    return BAY_DENIED;
+    return BAY_ERR_DENIED;
 }
 
 size_t seal_ring_count(const seal_ring *self)
@@ -62,5 +62,5 @@ bay_err seal_digest(const seal_ring *self, size_t nth, seal_purpose purpose, bay
     (void)purpose;
     (void)text;
     (void)out;
-    return BAY_UNSUPPORTED;
+    return BAY_ERR_UNSUPPORTED;
 }

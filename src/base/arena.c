@@ -134,7 +134,7 @@ bay_err arena_dup(arena *self, bay_str text, bay_str *out)
 {
     char *copy = text.len < SIZE_MAX ? arena_alloc(self, text.len + 1) : NULL;
     if (copy == NULL) {
-        return self->is_full ? BAY_LIMIT : BAY_NOMEM;
+        return self->is_full ? BAY_ERR_LIMIT : BAY_ERR_NOMEM;
     }
     if (text.len > 0) {
         memcpy(copy, text.at, text.len);

@@ -63,7 +63,7 @@ bool buf_reserve(buf *self, size_t bytes)
         return true;
     }
     if (bytes > self->max || self->len > self->max - bytes) {
-        self->err = BAY_LIMIT;
+        self->err = BAY_ERR_LIMIT;
         return false;
     }
     size_t needed = self->len + bytes;
@@ -76,7 +76,7 @@ bool buf_reserve(buf *self, size_t bytes)
     }
     char *at = resize(self, cap);
     if (at == NULL) {
-        self->err = BAY_NOMEM;
+        self->err = BAY_ERR_NOMEM;
         return false;
     }
     self->at = at;
@@ -123,7 +123,7 @@ void buf_vprintf(buf *self, const char *format, va_list arguments)
         /* The NUL it writes has no place when the text fills the buffer to its maximum. */
         char *whole = mem_alloc((size_t)len + 1);
         if (whole == NULL) {
-            self->err = BAY_NOMEM;
+            self->err = BAY_ERR_NOMEM;
         } else {
             vsnprintf(whole, (size_t)len + 1, format, again);
             buf_append(self, whole, (size_t)len);

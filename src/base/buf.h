@@ -13,7 +13,7 @@ typedef struct buf {
     size_t len;
     size_t cap;
     size_t max;
-    bay_err err; /* BAY_OK, BAY_NOMEM or BAY_LIMIT */
+    bay_err err; /* BAY_OK, BAY_ERR_NOMEM or BAY_ERR_LIMIT */
     bool is_secret;
 } buf;
 

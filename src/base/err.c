@@ -5,26 +5,23 @@
 
 #include "base/shown.h"
 
-static const char *const err_texts[] = {
-#define ERR_TEXT(name, class_name, text) [BAY_##name] = text,
-    BAY_ERRORS(ERR_TEXT)
-#undef ERR_TEXT
-};
-
-static const bay_err_class err_classes[] = {
-#define ERR_CLASS(name, class_name, text) [BAY_##name] = BAY_CLASS_##class_name,
-    BAY_ERRORS(ERR_CLASS)
-#undef ERR_CLASS
+static const struct {
+    bay_err_class class_of;
+    const char *text;
+} errors[ERR_COUNT] = {
+#define ERR(name, class_name, text) [name] = {BAY_ERR_CLASS_##class_name, text},
+#include "base/err.def"
+#undef ERR
 };
 
 const char *bay_err_text(bay_err err)
 {
-    return (unsigned)err < BAY_ERROR_COUNT ? err_texts[err] : "unknown error";
+    return (unsigned)err < ERR_COUNT ? errors[err].text : "unknown error";
 }
 
 bay_err_class bay_err_class_of(bay_err err)
 {
-    return (unsigned)err < BAY_ERROR_COUNT ? err_classes[err] : BAY_CLASS_FATAL;
+    return (unsigned)err < ERR_COUNT ? errors[err].class_of : BAY_ERR_CLASS_FATAL;
 }
 
 const char *bay_version(void)

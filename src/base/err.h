@@ -1,11 +1,14 @@
-/* Filling in diagnostics. The error table itself is public: patchbay/types.h. */
+/* Filling in diagnostics. The errors themselves are public (patchbay/types.h); err.def has their
+ * texts. */
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
 
 #include "patchbay/types.h"
 
+enum { ERR_COUNT = BAY_ERR_INTERNAL + 1 };
+
 /* Writes `code` and a formatted text into `diag` (which may be NULL) and returns `code`, so that
- * `return diag_set(diag, BAY_SYNTAX, "…")` reads as one statement. Clears line and offset. */
+ * `return diag_set(diag, BAY_ERR_SYNTAX, "…")` reads as one statement. Clears line and offset. */
 bay_err diag_set(bay_diag *diag, bay_err code, const char *format, ...) BAY_PRINTF(3, 4);
 
 /* The same, with the byte offset the error is about. */

@@ -8,7 +8,7 @@
 static log_target process_target;
 static _Thread_local const log_target *thread_target;
 
-void log_set_sink(log_sink sink, void *user, log_level most_verbose)
+void log_set_sink(log_level most_verbose, log_sink sink, void *user)
 {
     process_target = (log_target){sink, user, most_verbose};
 }
@@ -41,7 +41,7 @@ static void log_tell(log_level level, const char *component, const char *text)
     const log_target *target = current_target();
     shown_copy(name, sizeof(name), str_of(component), SHOWN_LINE);
     shown_copy(line, sizeof(line), shown_whole(str_of(text)), SHOWN_LINE);
-    target->sink(target->user, level, name, line);
+    target->sink(level, name, line, target->user);
 }
 
 void log_write(log_level level, const char *component, const char *format, ...)

@@ -7,14 +7,14 @@
 #include "patchbay/library.h"
 
 typedef bay_log_level log_level;
-#define LOG_ERROR BAY_LOG_ERROR
-#define LOG_WARN BAY_LOG_WARNING
-#define LOG_INFO BAY_LOG_INFO
-#define LOG_DEBUG BAY_LOG_DEBUG
+#define LOG_ERROR BAY_LOG_LEVEL_ERROR
+#define LOG_WARN BAY_LOG_LEVEL_WARNING
+#define LOG_INFO BAY_LOG_LEVEL_INFO
+#define LOG_DEBUG BAY_LOG_LEVEL_DEBUG
 
 /* `text` ends in NUL and is at most 1,023 bytes; what a terminal would obey and what would not be
  * seen is shown by its code point already (base/shown.h). May be called from any thread. */
-typedef bay_log_sink log_sink;
+typedef bay_log_fn log_sink;
 
 typedef struct log_target {
     log_sink sink; /* NULL: lines are dropped */
@@ -23,7 +23,7 @@ typedef struct log_target {
 } log_target;
 
 /* Before the first thread that may log starts; NULL: lines are dropped. */
-void log_set_sink(log_sink sink, void *user, log_level most_verbose);
+void log_set_sink(log_level most_verbose, log_sink sink, void *user);
 /* From now on, and until it is called again, this thread's lines go there; NULL: to the sink of the
  * process. Borrowed until then. Returns what was there before, to be put back. */
 const log_target *log_direct(const log_target *target);

@@ -61,7 +61,7 @@ static bay_err map_grow(map *self)
     size_t cap = self->cap == 0 ? 8 : self->cap * 2;
     map_slot *slots = mem_array(cap, sizeof(map_slot));
     if (slots == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     map old = *self;
     self->slots = slots;
@@ -86,7 +86,7 @@ bay_err map_put_hashed(map *self, bay_str key, uint64_t hash, void *value, void 
     map_slot *slot = self->cap > 0 ? map_slot_of(self, key, hash) : NULL;
     if (slot == NULL || slot->value == NULL) {
         if (self->len >= self->max) {
-            return BAY_LIMIT;
+            return BAY_ERR_LIMIT;
         }
         if (self->len * 4 >= self->cap * 3) {
             bay_err err = map_grow(self);

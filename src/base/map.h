@@ -21,7 +21,7 @@ void map_fini(map *self); /* frees the table, not the values */
 void *map_get(const map *self, bay_str key); /* NULL when absent */
 
 /* Adds or replaces; the old value (or NULL) goes to `out_old` when that is not NULL.
- * BAY_LIMIT at the maximum, BAY_NOMEM. The value must not be NULL. */
+ * BAY_ERR_LIMIT at the maximum, BAY_ERR_NOMEM. The value must not be NULL. */
 bay_err map_put(map *self, bay_str key, void *value, void **out_old) BAY_MUST_CHECK;
 
 void *map_remove(map *self, bay_str key); /* the value, or NULL */

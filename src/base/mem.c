@@ -7,19 +7,19 @@
 
 #include "base/trim.h"
 
-static void *libc_alloc(void *user, size_t bytes)
+static void *libc_alloc(size_t bytes, void *user)
 {
     (void)user;
     return malloc(bytes);
 }
 
-static void *libc_resize(void *user, void *old, size_t bytes)
+static void *libc_resize(void *old, size_t bytes, void *user)
 {
     (void)user;
     return realloc(old, bytes);
 }
 
-static void libc_release(void *user, void *old)
+static void libc_release(void *old, void *user)
 {
     (void)user;
     free(old);
@@ -56,7 +56,7 @@ void mem_trim(void)
 void *mem_alloc(size_t bytes)
 {
     note_use();
-    return mem.alloc(mem.user, bytes > 0 ? bytes : 1);
+    return mem.alloc(bytes > 0 ? bytes : 1, mem.user);
 }
 
 void *mem_zalloc(size_t bytes)
@@ -80,13 +80,13 @@ void *mem_array(size_t count, size_t size)
 void *mem_resize(void *old, size_t bytes)
 {
     note_use();
-    return mem.resize(mem.user, old, bytes > 0 ? bytes : 1);
+    return mem.resize(old, bytes > 0 ? bytes : 1, mem.user);
 }
 
 void mem_free(void *old)
 {
     if (old != NULL) {
-        mem.release(mem.user, old);
+        mem.release(old, mem.user);
     }
 }
 

@@ -7,9 +7,9 @@
 #include <stddef.h>
 
 typedef struct mem_hooks {
-    void *(*alloc)(void *user, size_t bytes);
-    void *(*resize)(void *user, void *old, size_t bytes); /* old may be NULL */
-    void (*release)(void *user, void *old);               /* old may be NULL */
+    void *(*alloc)(size_t bytes, void *user);
+    void *(*resize)(void *old, size_t bytes, void *user); /* old may be NULL */
+    void (*release)(void *old, void *user);               /* old may be NULL */
     void *user;
 } mem_hooks;
 

@@ -26,7 +26,7 @@ bay_err call_target_new(bay_str name, uint32_t most, call_target **out)
 {
     call_target *self = mem_zalloc(sizeof(*self) + name.len);
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     atomic_init(&self->references, 1);
     atomic_init(&self->most, most);

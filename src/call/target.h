@@ -12,7 +12,7 @@ enum {
     CALL_TARGET_WAITING = 10000, /* calls that wait for one target: a further one is refused */
 };
 
-/* `name` is copied. Owns: the caller holds one reference. Errors: BAY_NOMEM. */
+/* `name` is copied. Owns: the caller holds one reference. Errors: BAY_ERR_NOMEM. */
 bay_err call_target_new(bay_str name, uint32_t most, call_target **out) BAY_MUST_CHECK;
 /* Any thread; both accept NULL. */
 call_target *call_target_ref(call_target *self);

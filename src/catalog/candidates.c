@@ -33,7 +33,7 @@ static bay_err full_name(catalog_export *export, bay_str server, bay_str separat
     size_t len = server.len + separator.len + bare.len;
     char *at = arena_alloc(&export->memory, len + 1);
     if (at == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     memcpy(at, server.at, server.len);
     memcpy(at + server.len, separator.at, separator.len);
@@ -77,14 +77,14 @@ bay_err catalog_export_new(const catalog_view *view, size_t index, catalog_expor
     listing *from = source->listings[view->kind];
     catalog_export *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     arena_init(&self->memory, LISTING_MAX_BYTES);
     self->order = index;
     self->from = listing_ref(from);
     self->rules = filter_rules(upstream_config(source->upstream));
     self->candidates = mem_array(from->count + 1, sizeof(*self->candidates));
-    bay_err err = self->candidates != NULL ? BAY_OK : BAY_NOMEM;
+    bay_err err = self->candidates != NULL ? BAY_OK : BAY_ERR_NOMEM;
     for (size_t i = 0; err == BAY_OK && i < from->count; i++) {
         err = export_add(view, self, source, &from->items[i]);
     }

@@ -20,7 +20,7 @@ bay_err catalog_servers_init(catalog_servers *self, const catalog_source *source
     *self = (catalog_servers){.count = count};
     map_init(&self->by_name, count + 1);
     self->sources = mem_array(count + 1, sizeof(*self->sources));
-    bay_err err = self->sources != NULL ? BAY_OK : BAY_NOMEM;
+    bay_err err = self->sources != NULL ? BAY_OK : BAY_ERR_NOMEM;
     for (size_t i = 0; err == BAY_OK && i < count; i++) {
         self->sources[i] = sources[i];
         err = map_put(&self->by_name, upstream_name(sources[i].upstream), &self->sources[i], NULL);
@@ -105,7 +105,7 @@ static bay_err render(catalog_view *self, size_t index)
     const catalog_export *export = export_to_be(place);
     catalog_segment *made = catalog_segment_new(export != NULL ? export->from : NULL,
                                                 export != NULL ? export->count : 0);
-    bay_err err = made != NULL ? BAY_OK : BAY_NOMEM;
+    bay_err err = made != NULL ? BAY_OK : BAY_ERR_NOMEM;
     for (size_t i = 0; err == BAY_OK && export != NULL && i < export->count; i++) {
         const catalog_candidate *candidate = &export->candidates[i];
         catalog_outcome outcome = catalog_candidate_outcome(self, candidate);
@@ -251,12 +251,12 @@ static bay_err render_dirty(catalog_view *self, uint64_t now_ms)
         }
     }
     if (err == BAY_OK && bytes > CATALOG_MAX_BYTES) {
-        err = BAY_LIMIT;
+        err = BAY_ERR_LIMIT;
     }
     catalog_snapshot *next = err == BAY_OK ? catalog_snapshot_new(self) : NULL;
     if (next == NULL) {
         roll_back(self);
-        return err == BAY_OK ? BAY_NOMEM : err;
+        return err == BAY_OK ? BAY_ERR_NOMEM : err;
     }
     catalog_snapshot_swap(self, next, commit_places(self), now_ms);
     return BAY_OK;
@@ -268,7 +268,7 @@ bay_err catalog_view_refresh(catalog_view *self, size_t index, uint64_t now_ms)
     const listing *from = self->servers->sources[index].listings[self->kind];
     if (from != NULL &&
         from->count + self->candidates - items_of(place->export) > CATALOG_MAX_ITEMS) {
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     catalog_export *export = NULL;
     bay_err err = from != NULL ? catalog_export_new(self, index, &export) : BAY_OK;
@@ -337,7 +337,7 @@ static bay_err build_anew(catalog_view *self, const catalog_servers *servers,
     next.part = filter_part(options->profile);
     next.places = mem_array(servers->count + 1, sizeof(*next.places));
     next.place_count = next.places != NULL ? servers->count : 0;
-    bay_err err = next.places != NULL ? fill(&next, now_ms) : BAY_NOMEM;
+    bay_err err = next.places != NULL ? fill(&next, now_ms) : BAY_ERR_NOMEM;
     if (err != BAY_OK) {
         catalog_view_fini(&next);
         return err;

@@ -105,11 +105,12 @@ void catalog_view_fini(catalog_view *self);
  * that changed are taken up again, else the view is built anew. It borrows the servers; the one
  * before must still be there. A server that would be too much is left out, and the log says so. On
  * failure the view is as it was, or shows some of the changes.
- * Owns: references to the listings. Errors: BAY_NOMEM. Units: ms. Threads: the endpoint's loop. */
+ * Owns: references to the listings. Errors: BAY_ERR_NOMEM. Units: ms. Threads: the endpoint's
+ * loop. */
 bay_err catalog_view_reset(catalog_view *self, const catalog_servers *servers,
                            const catalog_options *options, uint64_t now_ms) BAY_MUST_CHECK;
 /* One server's listing became another: servers->sources[index].listings. On failure the view is as
- * it was. Errors: BAY_NOMEM; BAY_LIMIT: too many items in all. */
+ * it was. Errors: BAY_ERR_NOMEM; BAY_ERR_LIMIT: too many items in all. */
 bay_err catalog_view_refresh(catalog_view *self, size_t index, uint64_t now_ms) BAY_MUST_CHECK;
 /* Lets go of snapshots whose time is over. */
 void catalog_view_tick(catalog_view *self, uint64_t now_ms);
@@ -135,7 +136,7 @@ typedef struct catalog_cursors {
 
 /* Writes the members of a list result: the page after `cursor` (missing: from the start) and
  * nextCursor. The cursor of a snapshot that is gone leads to its position in the current one.
- * `is_older`: for a client of the session revisions (older_tools.h). BAY_INVALID: no cursor of
+ * `is_older`: for a client of the session revisions (older_tools.h). BAY_ERR_INVALID: no cursor of
  * ours. */
 bay_err catalog_view_page(const catalog_view *self, const catalog_cursors *cursors, json_val cursor,
                           uint32_t page_size, bool is_older, buf *out) BAY_MUST_CHECK;

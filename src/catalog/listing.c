@@ -87,13 +87,13 @@ static bool listing_equal(const listing *a, const listing *b)
 static bay_err listing_push(listing *self, listing_item item)
 {
     if (self->count >= LISTING_MAX_ITEMS) {
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     if (self->count == self->cap) {
         size_t cap = self->cap == 0 ? 16 : self->cap * 2;
         listing_item *items = mem_resize(self->items, cap * sizeof(*items));
         if (items == NULL) {
-            return BAY_NOMEM;
+            return BAY_ERR_NOMEM;
         }
         self->items = items;
         self->cap = cap;
@@ -171,11 +171,11 @@ static bay_err listing_add(listing_fetch *fetch, json_val value)
     listing *into = fetch->next;
     listing_item item = {.value = value, .raw = json_raw(value)};
     bay_err err = json_pick(value, &kinds[fetch->kind].item_key, 1, &item.key_val, NULL);
-    if (err == BAY_DUPLICATE) {
+    if (err == BAY_ERR_DUPLICATE) {
         return leave_out(fetch, (bay_str){"", 0}, "it has two names");
     }
     err = err == BAY_OK ? json_str(item.key_val, &into->memory, &item.key) : err;
-    if (err == BAY_NOMEM || err == BAY_LIMIT) {
+    if (err == BAY_ERR_NOMEM || err == BAY_ERR_LIMIT) {
         return err;
     }
     if (err != BAY_OK || item.key.len == 0) {
@@ -195,7 +195,7 @@ static bay_err listing_add(listing_fetch *fetch, json_val value)
         item.is_repeatable = is_repeatable(value);
         err = mcp_param_table_read(&item.params, json_get(value, STR("inputSchema")), &into->memory,
                                    &diag);
-        if (err == BAY_PROTOCOL) {
+        if (err == BAY_ERR_PROTOCOL) {
             /* mcp 2026-07-28 basic/transports/streamable-http, Schema Extension: a client leaves
              * such a tool out, not the list. A stdio client MAY keep it, but the gateway's clients
              * come over HTTP whatever its server speaks, and their header fields are checked by
@@ -324,7 +324,7 @@ static bay_err fetch_take(listing_fetch *self, json_val result, json_val *out_cu
     }
     json_val items = json_get(page, kinds[self->kind].result_key);
     if (!json_is(items, JSON_ARRAY)) {
-        return BAY_PROTOCOL;
+        return BAY_ERR_PROTOCOL;
     }
     json_iter iter = json_iter_of(items);
     while (err == BAY_OK && json_next(&iter)) {
@@ -350,7 +350,7 @@ static void fetch_done(void *user, const mcp_outcome *outcome)
         return;
     }
     bay_err err = fetch_take(self, outcome->result, &cursor);
-    if (err != BAY_OK && (err != BAY_LIMIT || self->next->count == 0)) {
+    if (err != BAY_OK && (err != BAY_ERR_LIMIT || self->next->count == 0)) {
         fetch_fail(self, bay_err_text(err));
         return;
     }
@@ -358,7 +358,7 @@ static void fetch_done(void *user, const mcp_outcome *outcome)
         fetch_end(self, true);
         return;
     }
-    if (err == BAY_LIMIT || ++self->pages >= LISTING_MAX_PAGES || !fetch_ask(self, cursor)) {
+    if (err == BAY_ERR_LIMIT || ++self->pages >= LISTING_MAX_PAGES || !fetch_ask(self, cursor)) {
         char text[COMPLAINT_BYTES];
         char cut[40];
         (void)snprintf(text, sizeof(text), "its list of %.*s does not end",
@@ -411,7 +411,7 @@ void listing_fetch_start(listing_fetch *self, uint32_t timeout_ms)
     self->ttl_ms = 0;
     self->next = listing_new();
     if (self->next == NULL) {
-        fetch_fail(self, bay_err_text(BAY_NOMEM));
+        fetch_fail(self, bay_err_text(BAY_ERR_NOMEM));
         return;
     }
     if (!upstream_has(self->upstream, kinds[self->kind].capability)) {

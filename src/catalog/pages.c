@@ -168,17 +168,17 @@ static bay_err read_cursor(const catalog_view *self, const catalog_cursors *curs
     uint64_t id;
     uint64_t position;
     if (!json_str_plain(cursor, &text) || text.len > CURSOR_BYTES) {
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     }
     bay_err err = open_cursor(self, cursors, text, &plain);
     if (err != BAY_OK) {
-        return err == BAY_NOMEM ? BAY_NOMEM : BAY_INVALID;
+        return err == BAY_ERR_NOMEM ? BAY_ERR_NOMEM : BAY_ERR_INVALID;
     }
     size_t colon = str_find(buf_view(&plain), ':');
     if (!read_hex(str_head(buf_view(&plain), colon), &id) ||
         !str_uint(str_from(buf_view(&plain), colon + 1), &position) ||
         position > CATALOG_MAX_ITEMS) {
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     }
     *out_id = id;
     *out_position = (size_t)position;

@@ -81,7 +81,7 @@ static bool is_trusted(int fd)
            (peer.uid == geteuid() || peer.uid == 0 || geteuid() == 0);
 }
 
-/* BAY_NOTFOUND: nobody listens there; BAY_DENIED, BAY_CONNECT: `error`. */
+/* BAY_ERR_NOT_FOUND: nobody listens there; BAY_ERR_DENIED, BAY_ERR_CONNECT: `error`. */
 static bay_err connect_to(const char *path, int *out, int *out_error)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
@@ -89,18 +89,18 @@ static bay_err connect_to(const char *path, int *out, int *out_error)
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     *out_error = errno;
     if (fd < 0) {
-        return BAY_CONNECT;
+        return BAY_ERR_CONNECT;
     }
     if (connect(fd, (const struct sockaddr *)&to, sizeof(to)) != 0) {
         *out_error = errno;
         close(fd);
         return *out_error == ENOENT || *out_error == ECONNREFUSED || *out_error == ENOTDIR
-                   ? BAY_NOTFOUND
-                   : BAY_CONNECT;
+                   ? BAY_ERR_NOT_FOUND
+                   : BAY_ERR_CONNECT;
     }
     if (!is_trusted(fd)) {
         close(fd);
-        return BAY_DENIED;
+        return BAY_ERR_DENIED;
     }
     *out = fd;
     return BAY_OK;
@@ -112,11 +112,11 @@ static bool try_path(const char *path, bool is_quiet, int *out, cli_exit *out_co
     int error = 0;
     bay_err err = connect_to(path, out, &error);
     *out_code = err == BAY_OK ? CLI_EXIT_OK : CLI_EXIT_CONNECT;
-    if (err == BAY_DENIED) {
+    if (err == BAY_ERR_DENIED) {
         cli_say("%s: a process of another user listens there: it is not asked", path);
-    } else if (err == BAY_CONNECT) {
+    } else if (err == BAY_ERR_CONNECT) {
         cli_say("%s: %s", path, strerror(error));
-    } else if (err == BAY_NOTFOUND && !is_quiet) {
+    } else if (err == BAY_ERR_NOT_FOUND && !is_quiet) {
         cli_say("no gateway listens at %s: start one with patchbay serve, or name its socket with "
                 "--socket",
                 path);
@@ -230,10 +230,10 @@ static bay_err wait_for(int fd, short events, uint64_t until_ms)
             return BAY_OK;
         }
         if (ready == 0) {
-            return BAY_TIMEOUT;
+            return BAY_ERR_TIMEOUT;
         }
         if (errno != EINTR) {
-            return BAY_IO;
+            return BAY_ERR_IO;
         }
     }
 }
@@ -247,7 +247,7 @@ static bay_err send_all(int fd, bay_str bytes, uint64_t until_ms)
         }
         ssize_t sent = send(fd, bytes.at, bytes.len, MSG_NOSIGNAL);
         if (sent < 0 && errno != EINTR && errno != EAGAIN) {
-            return BAY_CLOSED;
+            return BAY_ERR_CLOSED;
         }
         bytes = str_from(bytes, sent > 0 ? (size_t)sent : 0);
     }
@@ -270,7 +270,7 @@ static bay_err receive_all(int fd, uint64_t until_ms, buf *out)
             return BAY_OK;
         }
         if (got < 0 && errno != EINTR && errno != EAGAIN) {
-            return BAY_CLOSED;
+            return BAY_ERR_CLOSED;
         }
         out->len += got > 0 ? (size_t)got : 0;
     }
@@ -289,7 +289,7 @@ static bay_err read_answer(bay_str bytes, int *out_status, buf *body)
     http1_parser_init(&parser, HTTP1_RESPONSE, &limits, fields, false);
     bay_err err = http1_head_parse(&parser, bytes, &head, &used);
     if (err != BAY_OK) {
-        return err == BAY_AGAIN ? BAY_PROTOCOL : err;
+        return err == BAY_ERR_AGAIN ? BAY_ERR_PROTOCOL : err;
     }
     *out_status = head.status;
     http1_body_init(&reader, HTTP1_RESPONSE, &head, &limits);
@@ -322,7 +322,7 @@ static bay_err exchange(int fd, bay_str method, bay_str route, uint32_t timeout_
     buf_init(&bytes, CLI_ADMIN_ANSWER_BYTES + READ_BYTES);
     bay_err err = http1_write_request(&bytes, method, route, fields, is_get ? 2 : 4);
     err = err == BAY_OK ? send_all(fd, buf_view(&bytes), until_ms) : err;
-    err = err == BAY_CLOSED ? BAY_OK : err; /* refused: why has come before */
+    err = err == BAY_ERR_CLOSED ? BAY_OK : err; /* refused: why has come before */
     buf_clear(&bytes);
     err = err == BAY_OK ? receive_all(fd, until_ms, &bytes) : err;
     err = err == BAY_OK ? read_answer(buf_view(&bytes), out_status, body) : err;
@@ -346,14 +346,14 @@ cli_exit cli_admin_ask(const cli_arguments *arguments, bay_str method, bay_str r
     switch (err) {
     case BAY_OK:
         return CLI_EXIT_OK;
-    case BAY_TIMEOUT:
+    case BAY_ERR_TIMEOUT:
         cli_say("the gateway did not answer in time: wait longer with --timeout");
         return CLI_EXIT_TIMEOUT;
-    case BAY_NOMEM:
-    case BAY_LIMIT:
+    case BAY_ERR_NOMEM:
+    case BAY_ERR_LIMIT:
         cli_say("the answer of the gateway: %s", bay_err_text(err));
         return CLI_EXIT_FAILED;
-    case BAY_CLOSED:
+    case BAY_ERR_CLOSED:
         cli_say("the gateway closed the connection without an answer");
         return CLI_EXIT_CONNECT;
     default:

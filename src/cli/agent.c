@@ -27,7 +27,7 @@ struct cli_agent {
     bay_caller *caller;
     bool is_known;
     bool is_done;
-    bay_response *response;
+    bay_caller_reply *response;
     bay_diag diag;
     sigset_t waiting; /* signals that come in while nothing is done */
 };
@@ -50,7 +50,7 @@ static cli_exit take_headers(cli_agent *self)
         bay_diag diag = {0};
         buf value;
         buf_init_secret(&value, SECRET_BYTES);
-        bay_err err = buf_reserve(&value, SECRET_BYTES) ? BAY_OK : BAY_NOMEM;
+        bay_err err = buf_reserve(&value, SECRET_BYTES) ? BAY_OK : BAY_ERR_NOMEM;
         if (err == BAY_OK) {
             err = cli_header_read(self->arguments->headers[i], &given, &value, &diag);
         }
@@ -60,7 +60,7 @@ static cli_exit take_headers(cli_agent *self)
             bay_caller_options_header(self->options, name, value.at);
         } else {
             cli_say("%s", diag.text[0] != '\0' ? diag.text : "--header: too long");
-            code = err == BAY_NOMEM || err == BAY_IO ? CLI_EXIT_FAILED : CLI_EXIT_USAGE;
+            code = err == BAY_ERR_NOMEM || err == BAY_ERR_IO ? CLI_EXIT_FAILED : CLI_EXIT_USAGE;
         }
         buf_fini(&value);
     }
@@ -151,7 +151,7 @@ static cli_exit find_agent(cli_agent *self, const char **out_address)
     bay_str name = self->arguments->target;
     bay_err err = cli_load_config(self->arguments, &path, &self->config);
     if (err != BAY_OK) {
-        return err == BAY_NOMEM ? CLI_EXIT_FAILED : CLI_EXIT_CONFIG;
+        return err == BAY_ERR_NOMEM ? CLI_EXIT_FAILED : CLI_EXIT_CONFIG;
     }
     const config_agent *agent = config_agent_find(self->config, name);
     if (agent == NULL) {
@@ -172,7 +172,7 @@ static cli_exit take_options(cli_agent *self, const char **out_address)
 {
     const cli_arguments *arguments = self->arguments;
     cli_exit code = CLI_EXIT_OK;
-    bay_caller_options_timeout(self->options, arguments->timeout_ms, 0);
+    bay_caller_options_timeout(self->options, 0, arguments->timeout_ms);
     if (arguments->target_kind == CLI_TARGET_URL) {
         *out_address = arguments->target.at; /* of argv: ends in NUL */
         take_tls(self, NULL);
@@ -222,7 +222,7 @@ static void wait_for(cli_agent *self, const bool *is_done)
 static cli_exit cli_agent_fail(const bay_diag *diag)
 {
     cli_say("%s", diag->text[0] != '\0' ? diag->text : bay_err_text(diag->code));
-    return diag->code == BAY_REMOTE ? CLI_EXIT_REMOTE : cli_exit_of(diag->code);
+    return diag->code == BAY_ERR_REMOTE ? CLI_EXIT_REMOTE : cli_exit_of(diag->code);
 }
 
 static cli_exit signalled(void)
@@ -260,7 +260,7 @@ cli_exit cli_agent_open(const cli_arguments *arguments, cli_agent **out)
         return code;
     }
     bay_err err =
-        bay_caller_begin(address, self->options, on_connected, self, &self->caller, &diag);
+        bay_caller_connect_start(address, self->options, &self->caller, &diag, on_connected, self);
     if (err != BAY_OK) {
         return cli_agent_fail(&diag);
     }
@@ -288,7 +288,7 @@ bay_caller *cli_agent_caller(cli_agent *self)
     return self->caller;
 }
 
-static void on_done(bay_operation *operation, bay_response *response, const bay_diag *diag,
+static void on_done(bay_caller_request *operation, bay_caller_reply *response, const bay_diag *diag,
                     void *user)
 {
     cli_agent *self = user;
@@ -298,17 +298,17 @@ static void on_done(bay_operation *operation, bay_response *response, const bay_
     self->diag = *diag;
 }
 
-cli_exit cli_agent_run(cli_agent *self, bay_operation *operation, bay_response **out)
+cli_exit cli_agent_run(cli_agent *self, bay_caller_request *operation, bay_caller_reply **out)
 {
     bay_diag diag = {0};
     self->is_done = false;
-    bay_err err = bay_operation_start(operation, on_done, self, &diag);
+    bay_err err = bay_caller_request_start(operation, &diag, on_done, self);
     if (err != BAY_OK) {
         return cli_agent_fail(&diag);
     }
     wait_for(self, &self->is_done);
     if (!self->is_done) {
-        bay_operation_stop(operation); /* its end is told by the caller's */
+        bay_caller_request_cancel(operation); /* its end is told by the caller's */
         return signalled();
     }
     if (self->diag.code != BAY_OK) {
@@ -391,28 +391,29 @@ static void end_line(buf *out, size_t before)
     }
 }
 
-void cli_agent_put(const output *device, buf *out, const bay_response *response)
+void cli_agent_put(const output *device, buf *out, const bay_caller_reply *response)
 {
-    size_t count = bay_response_artifact_count(response);
+    size_t count = bay_caller_reply_artifact_count(response);
     for (size_t i = 0; i < count; i++) {
         size_t before = out->len;
-        cli_agent_put_parts(device, out, bay_response_artifact(response, i));
+        cli_agent_put_parts(device, out, bay_caller_reply_artifact(response, i));
         end_line(out, before);
     }
     size_t before = out->len;
-    cli_agent_put_parts(device, out, bay_response_message(response));
+    cli_agent_put_parts(device, out, bay_caller_reply_message(response));
     end_line(out, before);
 }
 
-cli_exit cli_agent_say_state(const bay_response *response)
+cli_exit cli_agent_say_state(const bay_caller_reply *response)
 {
-    bay_state state = bay_response_state(response);
-    bay_str task = bay_response_task(response);
-    if (bay_response_kind_of(response) == BAY_RESPONSE_MESSAGE || task.len == 0) {
+    bay_task_state state = bay_caller_reply_state(response);
+    bay_str task = bay_caller_reply_task(response);
+    if (bay_caller_reply_kind_of(response) == BAY_CALLER_REPLY_KIND_MESSAGE || task.len == 0) {
         return CLI_EXIT_OK;
     }
-    cli_say("task %.*s: %s%s", BAY_STR(task), bay_state_text(state),
-            state == BAY_INPUT_REQUIRED ? " (answer it with send --task)" : "");
-    bool has_failed = state == BAY_FAILED || state == BAY_REJECTED || state == BAY_CANCELED;
+    cli_say("task %.*s: %s%s", BAY_STR(task), bay_task_state_text(state),
+            state == BAY_TASK_STATE_INPUT_REQUIRED ? " (answer it with send --task)" : "");
+    bool has_failed = state == BAY_TASK_STATE_FAILED || state == BAY_TASK_STATE_REJECTED ||
+                      state == BAY_TASK_STATE_CANCELLED;
     return has_failed ? CLI_EXIT_REMOTE : CLI_EXIT_OK;
 }

@@ -6,7 +6,7 @@
 
 #include "cli/arguments.h"
 #include "cli/output.h"
-#include "patchbay/a2a_client.h"
+#include "patchbay/caller.h"
 
 typedef struct cli_agent cli_agent;
 
@@ -17,16 +17,16 @@ cli_exit cli_agent_close(cli_agent *self, cli_exit code);
 bay_caller *cli_agent_caller(cli_agent *self);
 
 /* Runs the operation (which it takes) to its end. CLI_EXIT_OK: with a response, the caller's. */
-cli_exit cli_agent_run(cli_agent *self, bay_operation *operation, bay_response **out);
+cli_exit cli_agent_run(cli_agent *self, bay_caller_request *operation, bay_caller_reply **out);
 
 /* The file of a name ("-": stdin), appended. Says itself what is wrong; `what`: the option. */
 cli_exit cli_agent_read_file(const char *name, const char *what, buf *out);
 
 /* What a response says, as text: messages and artifacts. */
-void cli_agent_put(const output *device, buf *out, const bay_response *response);
+void cli_agent_put(const output *device, buf *out, const bay_caller_reply *response);
 /* A message's or an artifact's parts. */
 void cli_agent_put_parts(const output *device, buf *out, const bay_message *message);
 /* State and ids, on stderr; and the exit code that tells of the state. */
-cli_exit cli_agent_say_state(const bay_response *response);
+cli_exit cli_agent_say_state(const bay_caller_reply *response);
 
 #endif

@@ -8,7 +8,7 @@ enum { MEMORY = 512 << 20 };
 
 void cli_answer_init(cli_answer *self)
 {
-    *self = (cli_answer){.kind = MCP_OUTCOME_FAILED, .err = BAY_STATE};
+    *self = (cli_answer){.kind = MCP_OUTCOME_FAILED, .err = BAY_ERR_STATE};
     arena_init(&self->memory, MEMORY);
 }
 

@@ -27,7 +27,7 @@ static bay_err take_timeout(parser *self, const char *value)
     bay_err err = config_value_parse(&row, str_of(value), &milliseconds, &is_bare);
     milliseconds *= is_bare ? 1000 : 1;
     if (err != BAY_OK || milliseconds > row.max) {
-        return diag_set(self->diag, BAY_INVALID,
+        return diag_set(self->diag, BAY_ERR_INVALID,
                         "--timeout needs a duration up to 24h, such as 500ms, 10s or 2m");
     }
     self->out->timeout_ms = (uint32_t)milliseconds;
@@ -38,7 +38,8 @@ static bay_err take_workers(parser *self, const char *value)
 {
     uint64_t workers = 0;
     if (!str_uint(str_of(value), &workers) || workers < 1 || workers > 256) {
-        return diag_set(self->diag, BAY_INVALID, "--workers needs a whole number from 1 to 256");
+        return diag_set(self->diag, BAY_ERR_INVALID,
+                        "--workers needs a whole number from 1 to 256");
     }
     self->out->workers = (uint32_t)workers;
     return BAY_OK;
@@ -50,7 +51,7 @@ static bay_err take_protocol(parser *self, const char *value)
     const config_key *row = config_key_find(CONFIG_SCOPE_SERVER, STR("protocol"));
     int index = config_choice_find(row->extra, str_of(value));
     if (index < 0) {
-        return diag_set(self->diag, BAY_INVALID,
+        return diag_set(self->diag, BAY_ERR_INVALID,
                         "--protocol needs auto, legacy, modern or a revision such as 2025-11-25");
     }
     self->out->protocol = (config_protocol)index;
@@ -61,7 +62,7 @@ static bay_err take_transport(parser *self, const char *value)
 {
     int index = config_choice_find("auto|stdio|http|sse", str_of(value));
     if (index < 0) {
-        return diag_set(self->diag, BAY_INVALID, "--transport needs auto, stdio, http or sse");
+        return diag_set(self->diag, BAY_ERR_INVALID, "--transport needs auto, stdio, http or sse");
     }
     self->out->transport = (config_transport)index;
     return BAY_OK;
@@ -72,10 +73,10 @@ static bay_err take_header(parser *self, const char *value)
     bay_str text = str_of(value);
     size_t colon = str_find(text, ':');
     if (colon == 0 || colon == text.len) {
-        return diag_set(self->diag, BAY_INVALID, "--header needs 'NAME: VALUE'");
+        return diag_set(self->diag, BAY_ERR_INVALID, "--header needs 'NAME: VALUE'");
     }
     if (self->out->header_count == CLI_HEADERS) {
-        return diag_set(self->diag, BAY_INVALID, "--header was given more than %d times",
+        return diag_set(self->diag, BAY_ERR_INVALID, "--header was given more than %d times",
                         CLI_HEADERS);
     }
     self->out->headers[self->out->header_count++] = value;
@@ -85,7 +86,8 @@ static bay_err take_header(parser *self, const char *value)
 static bay_err take_file(parser *self, const char *value)
 {
     if (self->out->file_count == CLI_FILES) {
-        return diag_set(self->diag, BAY_INVALID, "--file was given more than %d times", CLI_FILES);
+        return diag_set(self->diag, BAY_ERR_INVALID, "--file was given more than %d times",
+                        CLI_FILES);
     }
     self->out->files[self->out->file_count++] = value;
     return BAY_OK;
@@ -95,7 +97,8 @@ static bay_err take_history(parser *self, const char *value)
 {
     uint64_t count = 0;
     if (!str_uint(str_of(value), &count) || count > 1000000) {
-        return diag_set(self->diag, BAY_INVALID, "--history needs a whole number up to 1000000");
+        return diag_set(self->diag, BAY_ERR_INVALID,
+                        "--history needs a whole number up to 1000000");
     }
     self->out->history = (int)count;
     return BAY_OK;
@@ -121,7 +124,7 @@ static bay_err take_interface(parser *self, const char *value)
         }
     }
     if (found != (first.len < text.len ? 2U : 1U)) {
-        return diag_set(self->diag, BAY_INVALID,
+        return diag_set(self->diag, BAY_ERR_INVALID,
                         "--interface needs JSONRPC, HTTP+JSON or GRPC, or 1.0, 0.3, 0.2 or 0.1, or "
                         "both: GRPC/1.0");
     }
@@ -195,7 +198,8 @@ static bay_err take_option(parser *self, const cli_option *option, const char *v
     bool may_repeat =
         option->id == OPTION_HEADER || option->id == OPTION_VERBOSE || option->id == OPTION_FILE;
     if ((self->given & ((uint64_t)1 << option->id)) != 0 && !may_repeat) {
-        return diag_set(self->diag, BAY_INVALID, "--%s was given twice: keep one", option->name);
+        return diag_set(self->diag, BAY_ERR_INVALID, "--%s was given twice: keep one",
+                        option->name);
     }
     self->given |= 1U << option->id;
     switch (option->id) {
@@ -254,10 +258,10 @@ static bay_err refuse_option(parser *self, bay_str name)
     const cli_option *nearest = cli_option_nearest(name);
     int len = name.len < 64 ? (int)name.len : 64;
     if (nearest == NULL) {
-        return diag_set(self->diag, BAY_INVALID,
+        return diag_set(self->diag, BAY_ERR_INVALID,
                         "unknown option --%.*s: patchbay help lists the options", len, name.at);
     }
-    return diag_set(self->diag, BAY_INVALID, "unknown option --%.*s: did you mean --%s?", len,
+    return diag_set(self->diag, BAY_ERR_INVALID, "unknown option --%.*s: did you mean --%s?", len,
                     name.at, nearest->name);
 }
 
@@ -273,7 +277,7 @@ static bay_err take_long(parser *self, const char *text, char **argv, int argc, 
     bool has_value = name.len < all.len;
     if (option->argument[0] == '\0') {
         if (has_value) {
-            return diag_set(self->diag, BAY_INVALID,
+            return diag_set(self->diag, BAY_ERR_INVALID,
                             "--%s takes no value: remove the =", option->name);
         }
         return take_option(self, option, NULL);
@@ -283,7 +287,8 @@ static bay_err take_long(parser *self, const char *text, char **argv, int argc, 
         value = argv[++*at];
     }
     if (value == NULL || value[0] == '\0') {
-        return diag_set(self->diag, BAY_INVALID, "--%s needs %s", option->name, option->argument);
+        return diag_set(self->diag, BAY_ERR_INVALID, "--%s needs %s", option->name,
+                        option->argument);
     }
     return take_option(self, option, value);
 }
@@ -298,7 +303,7 @@ static bay_err take_short(parser *self, const char *text, char **argv, int argc,
             if (shown < 0x21 || shown > 0x7e) {
                 shown = '?';
             }
-            return diag_set(self->diag, BAY_INVALID,
+            return diag_set(self->diag, BAY_ERR_INVALID,
                             "unknown option -%c: patchbay help lists the options", shown);
         }
         if (option->argument[0] == '\0') {
@@ -310,7 +315,7 @@ static bay_err take_short(parser *self, const char *text, char **argv, int argc,
         }
         const char *value = text[1] != '\0' ? text + 1 : *at + 1 < argc ? argv[++*at] : NULL;
         if (value == NULL || value[0] == '\0') {
-            return diag_set(self->diag, BAY_INVALID, "-%c needs %s", option->letter,
+            return diag_set(self->diag, BAY_ERR_INVALID, "-%c needs %s", option->letter,
                             option->argument);
         }
         return take_option(self, option, value);
@@ -360,10 +365,10 @@ static bay_err take_command(parser *self, const char *text)
     }
     config_quoted quoted = config_quote(str_of(text));
     if (nearest == CLI_COMMAND_COUNT) {
-        return diag_set(self->diag, BAY_INVALID,
+        return diag_set(self->diag, BAY_ERR_INVALID,
                         "unknown command \"%s\": patchbay help lists the commands", quoted.text);
     }
-    return diag_set(self->diag, BAY_INVALID, "unknown command \"%s\": did you mean \"%s\"?",
+    return diag_set(self->diag, BAY_ERR_INVALID, "unknown command \"%s\": did you mean \"%s\"?",
                     quoted.text, cli_commands[nearest].name);
 }
 
@@ -397,7 +402,7 @@ static bay_err take_target(parser *self, const char *text)
         out->target_kind = CLI_TARGET_NAME;
         return BAY_OK;
     }
-    return diag_set(self->diag, BAY_INVALID,
+    return diag_set(self->diag, BAY_ERR_INVALID,
                     is_of_agents(out->command)
                         ? "\"%s\" is no AGENT: give http://HOST/PATH, or a name from the "
                           "configuration"
@@ -413,7 +418,7 @@ static bay_err check_pair(parser *self, bay_str pair)
     if (has_key && equals < pair.len && pair.at[0] != '{') {
         return BAY_OK;
     }
-    return diag_set(self->diag, BAY_INVALID,
+    return diag_set(self->diag, BAY_ERR_INVALID,
                     "\"%s\" is no argument: write KEY=VALUE, or give JSON with --arguments",
                     config_quote(pair).text);
 }
@@ -429,7 +434,7 @@ static bay_err take_rest(parser *self, size_t at)
     bool has_name = is_read || is_task || out->command == CLI_CALL || out->command == CLI_PROMPT ||
                     (is_send && at < self->operand_count);
     if (has_name && at == self->operand_count) {
-        return diag_set(self->diag, BAY_INVALID, "%s needs %s: patchbay %s %s", row->name,
+        return diag_set(self->diag, BAY_ERR_INVALID, "%s needs %s: patchbay %s %s", row->name,
                         is_read   ? "a URI"
                         : is_task ? "the ID of a task"
                                   : "a NAME",
@@ -448,12 +453,12 @@ static bay_err take_rest(parser *self, size_t at)
             }
         }
         if (out->pair_count > 0 && out->json_arguments != NULL) {
-            return diag_set(self->diag, BAY_INVALID,
+            return diag_set(self->diag, BAY_ERR_INVALID,
                             "--arguments and KEY=VALUE exclude each other: keep one");
         }
     }
     if (at < self->operand_count) {
-        return diag_set(self->diag, BAY_INVALID, "\"%s\" is too much: patchbay %s %s",
+        return diag_set(self->diag, BAY_ERR_INVALID, "\"%s\" is too much: patchbay %s %s",
                         config_quote(str_of(self->operands[at])).text, row->name, row->operands);
     }
     return BAY_OK;
@@ -464,10 +469,11 @@ static bay_err take_agent_and_rest(parser *self)
     cli_arguments *out = self->out;
     const cli_command_row *row = &cli_commands[out->command];
     if (out->target_kind == CLI_TARGET_ARGV) {
-        return diag_set(self->diag, BAY_INVALID, "%s takes no -- COMMAND: remove it", row->name);
+        return diag_set(self->diag, BAY_ERR_INVALID, "%s takes no -- COMMAND: remove it",
+                        row->name);
     }
     if (self->operand_count < 2) {
-        return diag_set(self->diag, BAY_INVALID,
+        return diag_set(self->diag, BAY_ERR_INVALID,
                         "%s needs an AGENT: a URL, or a name from the configuration", row->name);
     }
     bay_err err = take_target(self, self->operands[1]);
@@ -483,12 +489,12 @@ static bay_err take_target_and_rest(parser *self)
     }
     if (out->target_kind == CLI_TARGET_ARGV) {
         if (out->target_argv[0] == NULL) {
-            return diag_set(self->diag, BAY_INVALID, "-- needs a command behind it");
+            return diag_set(self->diag, BAY_ERR_INVALID, "-- needs a command behind it");
         }
         return take_rest(self, 1);
     }
     if (self->operand_count < 2) {
-        return diag_set(self->diag, BAY_INVALID,
+        return diag_set(self->diag, BAY_ERR_INVALID,
                         "%s needs a TARGET: a URL, a name from the configuration, or -- COMMAND",
                         row->name);
     }
@@ -513,14 +519,14 @@ static bay_err check_tls(parser *self)
     const cli_arguments *out = self->out;
     const tls_options *tls = &out->tls;
     if ((tls->certificate_file == NULL) != (tls->key_file == NULL)) {
-        return diag_set(self->diag, BAY_INVALID, "--cert and --key belong together: give both");
+        return diag_set(self->diag, BAY_ERR_INVALID, "--cert and --key belong together: give both");
     }
     if (tls->insecure_no_verify && tls->ca_file != NULL) {
-        return diag_set(self->diag, BAY_INVALID,
+        return diag_set(self->diag, BAY_ERR_INVALID,
                         "--ca and --insecure exclude each other: keep --ca");
     }
     if (out->target_kind == CLI_TARGET_ARGV && tls_client_has_own(tls)) {
-        return diag_set(self->diag, BAY_INVALID,
+        return diag_set(self->diag, BAY_ERR_INVALID,
                         "--ca, --cert, --key and --insecure are for an https:// URL, not for a "
                         "command");
     }
@@ -534,23 +540,23 @@ static bay_err check_options(parser *self)
         const cli_option *option = &cli_options[i];
         bool is_given = (self->given & ((uint64_t)1 << option->id)) != 0;
         if (is_given && (option->commands & (1U << out->command)) == 0) {
-            return diag_set(self->diag, BAY_INVALID,
+            return diag_set(self->diag, BAY_ERR_INVALID,
                             "--%s is no option of %s: patchbay help %s lists them", option->name,
                             cli_commands[out->command].name, cli_commands[out->command].name);
         }
     }
     bool is_empty = out->name == NULL && out->data == NULL && out->file_count == 0;
     if (out->command == CLI_SEND && is_empty) {
-        return diag_set(self->diag, BAY_INVALID,
+        return diag_set(self->diag, BAY_ERR_INVALID,
                         "send needs something to send: a TEXT, --data or --file");
     }
     if (out->is_stream && out->is_impatient) {
-        return diag_set(self->diag, BAY_INVALID,
+        return diag_set(self->diag, BAY_ERR_INVALID,
                         "--stream and --no-wait exclude each other: keep one");
     }
     bool is_child = out->target_kind == CLI_TARGET_ARGV;
     if (is_child && out->header_count > 0) {
-        return diag_set(self->diag, BAY_INVALID, "--header is for a URL, not for a command");
+        return diag_set(self->diag, BAY_ERR_INVALID, "--header is for a URL, not for a command");
     }
     bay_err err = check_tls(self);
     if (err != BAY_OK) {
@@ -558,7 +564,7 @@ static bay_err check_options(parser *self)
     }
     if ((is_child && out->transport > CONFIG_TRANSPORT_STDIO) ||
         (out->target_kind == CLI_TARGET_URL && out->transport == CONFIG_TRANSPORT_STDIO)) {
-        return diag_set(self->diag, BAY_INVALID,
+        return diag_set(self->diag, BAY_ERR_INVALID,
                         "--transport does not fit the TARGET: stdio is for a command, http and sse "
                         "are for a URL");
     }
@@ -575,7 +581,7 @@ static bay_err take_operands(parser *self)
             self->given &= ~(1U << OPTION_VERSION);
         }
         if (out->target_kind == CLI_TARGET_ARGV) {
-            return diag_set(self->diag, BAY_INVALID,
+            return diag_set(self->diag, BAY_ERR_INVALID,
                             "-- without a command of patchbay before it: "
                             "patchbay list -- COMMAND");
         }
@@ -594,7 +600,7 @@ static bay_err take_operands(parser *self)
         return take_target_and_rest(self);
     }
     if (out->target_kind == CLI_TARGET_ARGV) {
-        return diag_set(self->diag, BAY_INVALID, "%s takes no -- COMMAND: remove it",
+        return diag_set(self->diag, BAY_ERR_INVALID, "%s takes no -- COMMAND: remove it",
                         cli_commands[out->command].name);
     }
     return take_rest(self, 1);

@@ -78,13 +78,14 @@ typedef struct cli_arguments {
 } cli_arguments;
 
 /* argv[0] is skipped; argv may be reordered, as operands are gathered at its front.
- * Errors: BAY_INVALID: wrong use; the text in `diag` says what and what to do. Then the exit code
- * is CLI_EXIT_USAGE. */
+ * Errors: BAY_ERR_INVALID: wrong use; the text in `diag` says what and what to do. Then the exit
+ * code is CLI_EXIT_USAGE. */
 bay_err cli_parse(int argc, char **argv, cli_arguments *out, bay_diag *diag) BAY_MUST_CHECK;
 
 /* Takes 'NAME: VALUE' apart; '@FILE' as the value is the first line of that file, ${VARIABLE}s are
  * replaced. The value is appended to `out_value`, which the caller wipes; no message shows it.
- * Errors: BAY_INVALID, BAY_SYNTAX, BAY_IO, BAY_LIMIT, BAY_NOMEM, each with a text. */
+ * Errors: BAY_ERR_INVALID, BAY_ERR_SYNTAX, BAY_ERR_IO, BAY_ERR_LIMIT, BAY_ERR_NOMEM, each with a
+ * text. */
 bay_err cli_header_read(const char *header, bay_str *out_name, buf *out_value,
                         bay_diag *diag) BAY_MUST_CHECK;
 

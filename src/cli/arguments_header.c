@@ -16,7 +16,7 @@ static bay_err read_secret(bay_str path, char at[SECRET_BYTES + 1], bay_str *out
 {
     char name[4096];
     if (path.len == 0 || path.len >= sizeof(name)) {
-        return diag_set(diag, BAY_INVALID, "--header: @ needs the name of a file");
+        return diag_set(diag, BAY_ERR_INVALID, "--header: @ needs the name of a file");
     }
     memcpy(name, path.at, path.len);
     name[path.len] = '\0';
@@ -33,11 +33,11 @@ static bay_err read_secret(bay_str path, char at[SECRET_BYTES + 1], bay_str *out
         close(file);
     }
     if (got < 0) {
-        return diag_set(diag, BAY_IO, "--header: the file behind @ cannot be read: %s",
+        return diag_set(diag, BAY_ERR_IO, "--header: the file behind @ cannot be read: %s",
                         strerror(reason));
     }
     if (len > SECRET_BYTES) {
-        return diag_set(diag, BAY_LIMIT, "--header: the file behind @ is longer than %d bytes",
+        return diag_set(diag, BAY_ERR_LIMIT, "--header: the file behind @ is longer than %d bytes",
                         SECRET_BYTES);
     }
     bay_str text = {at, len};
@@ -56,7 +56,7 @@ bay_err cli_header_read(const char *header, bay_str *out_name, buf *out_value, b
     char secret[SECRET_BYTES + 1];
     bay_err err = BAY_OK;
     if (colon == text.len || !header_name_is_valid(name)) {
-        return diag_set(diag, BAY_INVALID, "--header needs 'NAME: VALUE'");
+        return diag_set(diag, BAY_ERR_INVALID, "--header needs 'NAME: VALUE'");
     }
     if (str_starts(value, STR("@"))) {
         bay_str line;
@@ -73,7 +73,7 @@ bay_err cli_header_read(const char *header, bay_str *out_name, buf *out_value, b
         return err;
     }
     if (!header_value_is_plain(str_from(buf_view(out_value), before))) {
-        return diag_set(diag, BAY_INVALID,
+        return diag_set(diag, BAY_ERR_INVALID,
                         "--header: the value holds bytes no header may have: check its file or "
                         "variable");
     }

@@ -78,31 +78,31 @@ cli_exit cli_exit_of(bay_err err)
 {
     switch (err) {
     case BAY_OK:
-    case BAY_EOF:
+    case BAY_ERR_EOF:
         return CLI_EXIT_OK;
-    case BAY_INVALID:
+    case BAY_ERR_INVALID:
         return CLI_EXIT_USAGE;
-    case BAY_CONNECT:
-    case BAY_RESOLVE:
-    case BAY_TLS:
-    case BAY_SPAWN:
-    case BAY_EXITED:
-    case BAY_CLOSED:
-    case BAY_NOTFOUND:
+    case BAY_ERR_CONNECT:
+    case BAY_ERR_RESOLVE:
+    case BAY_ERR_TLS:
+    case BAY_ERR_SPAWN:
+    case BAY_ERR_EXITED:
+    case BAY_ERR_CLOSED:
+    case BAY_ERR_NOT_FOUND:
         return CLI_EXIT_CONNECT;
-    case BAY_TIMEOUT:
+    case BAY_ERR_TIMEOUT:
         return CLI_EXIT_TIMEOUT;
-    case BAY_CANCELLED:
+    case BAY_ERR_CANCELLED:
         return CLI_EXIT_INTERRUPTED;
-    case BAY_DENIED:
-    case BAY_UNSUPPORTED:
-    case BAY_BUSY:
+    case BAY_ERR_DENIED:
+    case BAY_ERR_UNSUPPORTED:
+    case BAY_ERR_BUSY:
         return CLI_EXIT_REMOTE;
-    case BAY_NOMEM:
-    case BAY_IO:
-    case BAY_STATE:
-    case BAY_AGAIN:
-    case BAY_INTERNAL:
+    case BAY_ERR_NOMEM:
+    case BAY_ERR_IO:
+    case BAY_ERR_STATE:
+    case BAY_ERR_AGAIN:
+    case BAY_ERR_INTERNAL:
         return CLI_EXIT_FAILED;
     default:
         return CLI_EXIT_PROTOCOL;

@@ -65,16 +65,16 @@ static cli_exit show(const cli_arguments *arguments, cli_agent *agent)
 {
     output device;
     buf text;
-    bay_response *response = NULL;
+    bay_caller_reply *response = NULL;
     bay_caller *caller = cli_agent_caller(agent);
     cli_exit code = CLI_EXIT_OK;
     if (arguments->is_extended) {
-        code = cli_agent_run(agent, bay_operation_new(caller, "GetExtendedAgentCard", NULL),
+        code = cli_agent_run(agent, bay_caller_request_new(caller, "GetExtendedAgentCard", NULL),
                              &response);
     }
     cli_print_init(&device, &text, arguments);
     if (code == CLI_EXIT_OK && (arguments->is_json || response != NULL)) {
-        bay_str json = response != NULL ? bay_response_json(response) : bay_caller_card(caller);
+        bay_str json = response != NULL ? bay_caller_reply_json(response) : bay_caller_card(caller);
         code = cli_print_json(&device, json, CLI_EXIT_OK);
     } else if (code == CLI_EXIT_OK) {
         put_heading(&device, &text, caller);
@@ -82,7 +82,7 @@ static cli_exit show(const cli_arguments *arguments, cli_agent *agent)
         put_skills(&device, &text, caller);
         code = cli_print(&device, &text, CLI_EXIT_OK);
     }
-    bay_response_free(response);
+    bay_caller_reply_free(response);
     buf_fini(&text);
     return code;
 }

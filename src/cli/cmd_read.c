@@ -23,8 +23,8 @@ static cli_exit print_contents(const cli_arguments *arguments, json_val result, 
         bay_err err = cli_content_write_resource(device, text, parts.value, &is_hidden);
         if (err != BAY_OK) {
             cli_say("%s: %s", arguments->name,
-                    err == BAY_PROTOCOL ? "a part is neither a text nor base64; --json shows it"
-                                        : bay_err_text(err));
+                    err == BAY_ERR_PROTOCOL ? "a part is neither a text nor base64; --json shows it"
+                                            : bay_err_text(err));
             return cli_exit_of(err);
         }
     }

@@ -99,21 +99,22 @@ static cli_exit fill_message(sending *self)
 
 /* ---- the answer ------------------------------------------------------------------------------ */
 
-static void print_event(const bay_response *event, void *user)
+static void print_event(bay_caller_request *request, const bay_caller_reply *event, void *user)
 {
+    (void)request;
     sending *self = user;
     if (self->code != CLI_EXIT_OK) {
         return;
     }
     if (self->arguments->is_json) {
-        self->code = cli_print_json(&self->device, bay_response_json(event), CLI_EXIT_OK);
+        self->code = cli_print_json(&self->device, bay_caller_reply_json(event), CLI_EXIT_OK);
         return;
     }
     /* chunks of an artifact stand behind each other as they come */
-    if (bay_response_kind_of(event) == BAY_RESPONSE_ARTIFACT) {
-        cli_agent_put_parts(&self->device, &self->text, bay_response_artifact(event, 0));
-        bool is_whole = !bay_response_appends(event) || bay_response_is_last_chunk(event);
-        if (is_whole && bay_response_is_last_chunk(event)) {
+    if (bay_caller_reply_kind_of(event) == BAY_CALLER_REPLY_KIND_ARTIFACT) {
+        cli_agent_put_parts(&self->device, &self->text, bay_caller_reply_artifact(event, 0));
+        bool is_whole = !bay_caller_reply_appends(event) || bay_caller_reply_is_last_chunk(event);
+        if (is_whole && bay_caller_reply_is_last_chunk(event)) {
             buf_char(&self->text, '\n');
         }
     } else {
@@ -122,30 +123,31 @@ static void print_event(const bay_response *event, void *user)
     self->code = cli_print(&self->device, &self->text, CLI_EXIT_OK);
 }
 
-static cli_exit print_response(sending *self, const bay_response *response)
+static cli_exit print_response(sending *self, const bay_caller_reply *response)
 {
     if (self->arguments->is_stream) {
         return self->code; /* it was shown as it came */
     }
     if (self->arguments->is_json) {
-        return cli_print_json(&self->device, bay_response_json(response), CLI_EXIT_OK);
+        return cli_print_json(&self->device, bay_caller_reply_json(response), CLI_EXIT_OK);
     }
     cli_agent_put(&self->device, &self->text, response);
     return cli_print(&self->device, &self->text, CLI_EXIT_OK);
 }
 
-static bay_operation *make_operation(sending *self)
+static bay_caller_request *make_operation(sending *self)
 {
     const cli_arguments *arguments = self->arguments;
-    bay_operation *operation = bay_operation_send(cli_agent_caller(self->agent), self->message);
-    bay_operation_for_task(operation, arguments->task);
-    bay_operation_for_context(operation, arguments->context);
-    bay_operation_for_skill(operation, arguments->skill);
+    bay_caller_request *operation =
+        bay_caller_request_send(cli_agent_caller(self->agent), self->message);
+    bay_caller_request_for_task(operation, arguments->task);
+    bay_caller_request_for_context(operation, arguments->context);
+    bay_caller_request_for_skill(operation, arguments->skill);
     if (arguments->is_impatient) {
-        bay_operation_return_immediately(operation);
+        bay_caller_request_return_immediately(operation);
     }
     if (arguments->is_stream) {
-        bay_operation_on_event(operation, print_event, self);
+        bay_caller_request_on_event(operation, print_event, self);
     }
     return operation;
 }
@@ -153,7 +155,7 @@ static bay_operation *make_operation(sending *self)
 int cmd_send(const cli_arguments *arguments)
 {
     sending self = {.arguments = arguments, .message = bay_message_new()};
-    bay_response *response = NULL;
+    bay_caller_reply *response = NULL;
     cli_print_init(&self.device, &self.text, arguments);
     cli_exit code = fill_message(&self);
     code = code == CLI_EXIT_OK ? cli_agent_open(arguments, &self.agent) : code;
@@ -166,7 +168,7 @@ int cmd_send(const cli_arguments *arguments)
     if (code == CLI_EXIT_OK) {
         code = cli_agent_say_state(response);
     }
-    bay_response_free(response);
+    bay_caller_reply_free(response);
     bay_message_free(self.message);
     code = cli_agent_close(self.agent, code);
     buf_fini(&self.text);

@@ -12,11 +12,11 @@ typedef struct looking {
     cli_exit code; /* of printing */
 } looking;
 
-static void put_history(const looking *self, buf *out, const bay_response *response)
+static void put_history(const looking *self, buf *out, const bay_caller_reply *response)
 {
-    size_t count = bay_response_history_count(response);
+    size_t count = bay_caller_reply_history_count(response);
     for (size_t i = 0; i < count; i++) {
-        const bay_message *message = bay_response_history(response, i);
+        const bay_message *message = bay_caller_reply_history(response, i);
         buf_str(out, bay_message_is_users(message) ? STR("> ") : STR("< "));
         output_line(out, bay_message_text(message));
         buf_char(out, '\n');
@@ -24,14 +24,13 @@ static void put_history(const looking *self, buf *out, const bay_response *respo
     (void)self;
 }
 
-static void print_response(const bay_response *response, void *user)
+static void print_response(const bay_caller_reply *response, looking *self)
 {
-    looking *self = user;
     if (self->code != CLI_EXIT_OK) {
         return;
     }
     if (self->arguments->is_json) {
-        self->code = cli_print_json(&self->device, bay_response_json(response), CLI_EXIT_OK);
+        self->code = cli_print_json(&self->device, bay_caller_reply_json(response), CLI_EXIT_OK);
         return;
     }
     if (self->arguments->history > 0) {
@@ -41,20 +40,26 @@ static void print_response(const bay_response *response, void *user)
     self->code = cli_print(&self->device, &self->text, CLI_EXIT_OK);
 }
 
-static bay_operation *make_operation(looking *self, bay_caller *caller)
+static void print_event(bay_caller_request *request, const bay_caller_reply *event, void *user)
+{
+    (void)request;
+    print_response(event, user);
+}
+
+static bay_caller_request *make_operation(looking *self, bay_caller *caller)
 {
     const cli_arguments *arguments = self->arguments;
-    bay_operation *operation = NULL;
+    bay_caller_request *operation = NULL;
     if (arguments->command == CLI_CANCEL) {
-        return bay_operation_cancel_task(caller, arguments->name);
+        return bay_caller_request_task_cancel(caller, arguments->name);
     }
     if (arguments->is_subscription) {
-        operation = bay_operation_subscribe(caller, arguments->name);
-        bay_operation_on_event(operation, print_response, self);
+        operation = bay_caller_request_subscribe(caller, arguments->name);
+        bay_caller_request_on_event(operation, print_event, self);
         return operation;
     }
-    operation = bay_operation_task(caller, arguments->name);
-    bay_operation_history(operation, arguments->history);
+    operation = bay_caller_request_task(caller, arguments->name);
+    bay_caller_request_history(operation, arguments->history);
     return operation;
 }
 
@@ -62,7 +67,7 @@ static int task_command_look(const cli_arguments *arguments)
 {
     looking self = {.arguments = arguments};
     cli_agent *agent = NULL;
-    bay_response *response = NULL;
+    bay_caller_reply *response = NULL;
     cli_print_init(&self.device, &self.text, arguments);
     cli_exit code = cli_agent_open(arguments, &agent);
     if (code == CLI_EXIT_OK) {
@@ -76,7 +81,7 @@ static int task_command_look(const cli_arguments *arguments)
         cli_exit told = cli_agent_say_state(response);
         code = arguments->command == CLI_CANCEL ? CLI_EXIT_OK : told;
     }
-    bay_response_free(response);
+    bay_caller_reply_free(response);
     code = cli_agent_close(agent, code);
     buf_fini(&self.text);
     return (int)code;

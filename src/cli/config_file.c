@@ -12,14 +12,14 @@ bay_err cli_load_config(const cli_arguments *arguments, const char **out_path, c
     config_report *report = mem_zalloc(sizeof(*report));
     if (report == NULL) {
         cli_say("out of memory");
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     bay_err err = config_load_file(path, out, report);
     buf text;
     buf_init(&text, 1 << 20);
     config_report_write(report, &text);
     shown_write(stderr, buf_view(&text), SHOWN_TEXT);
-    if (err == BAY_NOTFOUND && arguments->config_file == NULL) {
+    if (err == BAY_ERR_NOT_FOUND && arguments->config_file == NULL) {
         cli_say("name a configuration with -c FILE, or write patchbay.yaml here");
     }
     buf_fini(&text);

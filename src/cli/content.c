@@ -128,7 +128,7 @@ bay_err cli_content_write_resource(const output *device, buf *out, json_val cont
         return err == BAY_OK ? out->err : err;
     }
     if (!json_is(blob, JSON_STRING)) {
-        return BAY_PROTOCOL;
+        return BAY_ERR_PROTOCOL;
     }
     if (device->is_terminal) {
         bay_err err = put_blob(out, json_get(contents, STR("mimeType")), blob);
@@ -140,7 +140,7 @@ bay_err cli_content_write_resource(const output *device, buf *out, json_val cont
     bay_err err = json_str(blob, &memory, &encoded);
     if (err == BAY_OK) {
         err = base64_decode(out, encoded, BASE64_STANDARD_LOOSE);
-        err = err == BAY_SYNTAX ? BAY_PROTOCOL : err;
+        err = err == BAY_ERR_SYNTAX ? BAY_ERR_PROTOCOL : err;
     }
     arena_fini(&memory);
     return err;

@@ -178,7 +178,7 @@ static void put_arguments(output_table *table, json_val prompt)
         bay_str name;
         bool is_required = json_true(json_get(arguments.value, STR("required")));
         bay_err err = json_str(json_get(arguments.value, STR("name")), &memory, &name);
-        if (err == BAY_TYPE) {
+        if (err == BAY_ERR_TYPE) {
             continue; /* no argument at all */
         }
         if (err != BAY_OK) {

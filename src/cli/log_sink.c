@@ -29,7 +29,7 @@ static void write_line(const buf *line)
     }
 }
 
-static void sink_text(void *user, log_level level, const char *component, const char *text)
+static void sink_text(log_level level, const char *component, const char *text, void *user)
 {
     char bytes[1200];
     buf line = {.at = bytes, .cap = sizeof(bytes), .max = sizeof(bytes)};
@@ -41,7 +41,7 @@ static void sink_text(void *user, log_level level, const char *component, const 
     write_line(&line);
 }
 
-static void sink_json(void *user, log_level level, const char *component, const char *text)
+static void sink_json(log_level level, const char *component, const char *text, void *user)
 {
     char bytes[8192];
     buf line = {.at = bytes, .cap = sizeof(bytes), .max = sizeof(bytes)};
@@ -58,5 +58,5 @@ static void sink_json(void *user, log_level level, const char *component, const 
 
 void cli_log_open(log_level level, config_log_format format)
 {
-    log_set_sink(format == CONFIG_LOG_JSON ? sink_json : sink_text, NULL, level);
+    log_set_sink(level, format == CONFIG_LOG_JSON ? sink_json : sink_text, NULL);
 }

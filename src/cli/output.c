@@ -210,13 +210,13 @@ static bool table_grow(output_table *self)
         return true;
     }
     if (self->count >= OUTPUT_TABLE_CELLS) {
-        self->err = BAY_LIMIT;
+        self->err = BAY_ERR_LIMIT;
         return false;
     }
     size_t cap = self->cap == 0 ? 64 : self->cap * 2;
     output_cell *cells = mem_resize(self->cells, cap * sizeof(*cells));
     if (cells == NULL) {
-        self->err = BAY_NOMEM;
+        self->err = BAY_ERR_NOMEM;
         return false;
     }
     self->cells = cells;

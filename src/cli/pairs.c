@@ -63,8 +63,9 @@ static bay_err check_text(bay_str key, bay_str value, bay_diag *diag)
         err = quoted.err == BAY_OK ? check_json(buf_view(&quoted), &kind, diag) : quoted.err;
         buf_fini(&quoted);
     }
-    if (err == BAY_UTF8) {
-        return diag_set(diag, BAY_INVALID, "an argument is not UTF-8: give it as JSON with \\u");
+    if (err == BAY_ERR_UTF8) {
+        return diag_set(diag, BAY_ERR_INVALID,
+                        "an argument is not UTF-8: give it as JSON with \\u");
     }
     return err;
 }
@@ -78,16 +79,17 @@ static bay_err put_pair(json_writer *writer, const pair *self, bool is_text, bay
     }
     json_key(writer, self->key);
     bool may_be_json = !is_text && self->form != TEXT;
-    err = may_be_json ? check_json(str_trim(self->value), &kind, NULL) : BAY_SYNTAX;
+    err = may_be_json ? check_json(str_trim(self->value), &kind, NULL) : BAY_ERR_SYNTAX;
     if (err == BAY_OK) {
         json_put_raw(writer, str_trim(self->value));
         return BAY_OK;
     }
-    if (err != BAY_SYNTAX) {
+    if (err != BAY_ERR_SYNTAX) {
         return err; /* too deep, no memory: JSON it may be, so it is not sent as a text */
     }
     if (self->form == RAW) {
-        return diag_set(diag, BAY_INVALID, "%.*s:= needs JSON%s", BAY_STR(str_head(self->key, 64)),
+        return diag_set(diag, BAY_ERR_INVALID, "%.*s:= needs JSON%s",
+                        BAY_STR(str_head(self->key, 64)),
                         is_text ? ", and arguments of prompts are texts: write KEY=VALUE" : "");
     }
     json_put_str(writer, self->value);
@@ -102,17 +104,18 @@ bay_err cli_pairs_write(char *const *pairs, size_t count, bool is_text, buf *out
     for (size_t i = 0; i < count; i++) {
         pair self = split(pairs[i]);
         if (self.key.len == 0) {
-            return diag_set(diag, BAY_INVALID, "an argument has no name: write KEY=VALUE");
+            return diag_set(diag, BAY_ERR_INVALID, "an argument has no name: write KEY=VALUE");
         }
         for (size_t k = 0; k < i; k++) {
             if (str_eq(split(pairs[k]).key, self.key)) {
-                return diag_set(diag, BAY_INVALID, "the argument %.*s was given twice: keep one",
+                return diag_set(diag, BAY_ERR_INVALID,
+                                "the argument %.*s was given twice: keep one",
                                 BAY_STR(str_head(self.key, 64)));
             }
         }
         bay_err err = put_pair(&writer, &self, is_text, diag);
         if (err != BAY_OK) {
-            return err == BAY_INVALID ? err : diag_set(diag, err, "%s", bay_err_text(err));
+            return err == BAY_ERR_INVALID ? err : diag_set(diag, err, "%s", bay_err_text(err));
         }
     }
     json_close_object(&writer);
@@ -131,23 +134,23 @@ static bay_err read_all(int file, buf *out)
             buf_append(out, chunk, (size_t)got);
         }
     } while (out->err == BAY_OK && (got > 0 || (got < 0 && errno == EINTR)));
-    return out->err != BAY_OK ? out->err : got < 0 ? BAY_IO : BAY_OK;
+    return out->err != BAY_OK ? out->err : got < 0 ? BAY_ERR_IO : BAY_OK;
 }
 
 static bay_err read_named(const char *name, buf *out, bay_diag *diag)
 {
     bool is_stdin = str_eq(str_of(name), STR("-"));
     int file = is_stdin ? STDIN_FILENO : open(name, O_RDONLY | O_CLOEXEC);
-    bay_err err = file >= 0 ? read_all(file, out) : BAY_IO;
+    bay_err err = file >= 0 ? read_all(file, out) : BAY_ERR_IO;
     int reason = errno;
     if (!is_stdin && file >= 0) {
         close(file);
     }
-    if (err == BAY_IO) {
+    if (err == BAY_ERR_IO) {
         return diag_set(diag, err, "--arguments: %s: %s", is_stdin ? "stdin" : name,
                         strerror(reason));
     }
-    if (err == BAY_LIMIT) {
+    if (err == BAY_ERR_LIMIT) {
         return diag_set(diag, err, "--arguments: more than %d bytes", CLI_PAIRS_BYTES);
     }
     return err;
@@ -166,18 +169,18 @@ bay_err cli_pairs_read(const char *text, buf *out, bay_diag *diag)
         err = out->err;
     }
     if (err != BAY_OK) {
-        return err == BAY_NOMEM ? diag_set(diag, err, "%s", bay_err_text(err)) : err;
+        return err == BAY_ERR_NOMEM ? diag_set(diag, err, "%s", bay_err_text(err)) : err;
     }
     err = check_json(str_from(buf_view(out), start), &kind, &where);
-    if (err == BAY_NOMEM) {
+    if (err == BAY_ERR_NOMEM) {
         return diag_set(diag, err, "%s", bay_err_text(err));
     }
     if (err != BAY_OK) {
-        return diag_at(diag, BAY_INVALID, where.offset, "--arguments: no JSON at byte %zu: %s",
+        return diag_at(diag, BAY_ERR_INVALID, where.offset, "--arguments: no JSON at byte %zu: %s",
                        where.offset, where.text);
     }
     if (kind != JSON_OBJECT) {
-        return diag_set(diag, BAY_INVALID, "--arguments needs a JSON object: {\"KEY\": VALUE}");
+        return diag_set(diag, BAY_ERR_INVALID, "--arguments needs a JSON object: {\"KEY\": VALUE}");
     }
     return BAY_OK;
 }
@@ -195,5 +198,5 @@ cli_exit cli_pairs_take(const cli_arguments *arguments, bool is_text, buf *out)
         return CLI_EXIT_OK;
     }
     cli_say("%s", diag.text);
-    return err == BAY_NOMEM || err == BAY_IO ? CLI_EXIT_FAILED : CLI_EXIT_USAGE;
+    return err == BAY_ERR_NOMEM || err == BAY_ERR_IO ? CLI_EXIT_FAILED : CLI_EXIT_USAGE;
 }

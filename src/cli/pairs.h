@@ -8,13 +8,14 @@ enum { CLI_PAIRS_BYTES = 64 * 1024 * 1024 };
 
 /* Appends the object. `is_text`: every value is a text (prompts); else a VALUE that is JSON goes as
  * it is written, KEY:=VALUE must be JSON and KEY==VALUE is a text.
- * Errors: BAY_INVALID (a key twice, := without JSON, no key); BAY_DEPTH, BAY_LIMIT (JSON beyond
- * what is read); BAY_NOMEM; each with a text. */
+ * Errors: BAY_ERR_INVALID (a key twice, := without JSON, no key); BAY_ERR_DEPTH, BAY_ERR_LIMIT
+ * (JSON beyond what is read); BAY_ERR_NOMEM; each with a text. */
 bay_err cli_pairs_write(char *const *pairs, size_t count, bool is_text, buf *out,
                         bay_diag *diag) BAY_MUST_CHECK;
 
 /* Appends what --arguments names: JSON, @FILE or @- (stdin). It must be one object.
- * Errors: BAY_INVALID (no JSON, no object); BAY_IO (the file); BAY_NOMEM, BAY_LIMIT. */
+ * Errors: BAY_ERR_INVALID (no JSON, no object); BAY_ERR_IO (the file); BAY_ERR_NOMEM,
+ * BAY_ERR_LIMIT. */
 bay_err cli_pairs_read(const char *text, buf *out, bay_diag *diag) BAY_MUST_CHECK;
 
 /* Whichever the command line has; "{}" when it has none. What is wrong it says itself. */

@@ -35,34 +35,34 @@ void cli_say(const char *format, ...)
 static const char *hint(bay_err err, bool is_process)
 {
     switch (err) {
-    case BAY_SPAWN:
-    case BAY_NOTFOUND:
+    case BAY_ERR_SPAWN:
+    case BAY_ERR_NOT_FOUND:
         return "Check the command and its path";
-    case BAY_EXITED:
-    case BAY_CLOSED:
+    case BAY_ERR_EXITED:
+    case BAY_ERR_CLOSED:
         return is_process ? "Run the command by itself to see why it ends"
                           : "Try again; if it stays so, look at the server's log";
-    case BAY_CONNECT:
+    case BAY_ERR_CONNECT:
         return "Check that the server runs, and the host and port of the URL";
-    case BAY_RESOLVE:
+    case BAY_ERR_RESOLVE:
         return "Check the host name of the URL";
-    case BAY_TLS:
+    case BAY_ERR_TLS:
         return "Check the server's certificate; a certificate authority of your own is named by "
                "--ca, or by tls.ca of the configuration";
-    case BAY_DENIED:
+    case BAY_ERR_DENIED:
         return "Give credentials that it accepts: --header 'Authorization: @FILE'";
-    case BAY_TIMEOUT:
+    case BAY_ERR_TIMEOUT:
         return "Wait longer with --timeout, or see with `patchbay step` how far it comes";
-    case BAY_VERSION:
+    case BAY_ERR_VERSION:
         return "Leave --protocol out, or give a revision that the server speaks";
-    case BAY_PROTOCOL:
-    case BAY_SYNTAX:
-    case BAY_UTF8:
-    case BAY_DEPTH:
-    case BAY_LIMIT:
-    case BAY_DUPLICATE:
+    case BAY_ERR_PROTOCOL:
+    case BAY_ERR_SYNTAX:
+    case BAY_ERR_UTF8:
+    case BAY_ERR_DEPTH:
+    case BAY_ERR_LIMIT:
+    case BAY_ERR_DUPLICATE:
         return "`patchbay step` shows what it sent";
-    case BAY_BUSY:
+    case BAY_ERR_BUSY:
         return "Try again later";
     default:
         return "";

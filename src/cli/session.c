@@ -113,7 +113,7 @@ static void turn(cli_session *self)
     if (!is_alive) { /* nobody is left who could answer */
         self->is_closed = true;
         if (!self->is_ready && !self->is_broken) {
-            on_broken(self, BAY_CLOSED, "the connection ended");
+            on_broken(self, BAY_ERR_CLOSED, "the connection ended");
         }
     }
 }
@@ -224,7 +224,7 @@ cli_exit cli_session_open(const cli_arguments *arguments, const cli_session_hook
     if (!self->is_broken) {
         return CLI_EXIT_OK;
     }
-    bool is_stillborn = self->target.is_process && self->broken_err == BAY_CLOSED;
+    bool is_stillborn = self->target.is_process && self->broken_err == BAY_ERR_CLOSED;
     return session_fail(self, self->broken_err,
                         is_stillborn ? "it ended before it could be spoken to" : self->broken_text);
 }

@@ -128,7 +128,7 @@ static cli_exit take_fields(cli_target *self, const cli_arguments *arguments,
             cli_header_read(arguments->headers[i], &fields[i].name, &self->secrets, &diag);
         if (err != BAY_OK) {
             cli_say("%s", diag.text[0] != '\0' ? diag.text : bay_err_text(err));
-            return err == BAY_NOMEM || err == BAY_IO ? CLI_EXIT_FAILED : CLI_EXIT_USAGE;
+            return err == BAY_ERR_NOMEM || err == BAY_ERR_IO ? CLI_EXIT_FAILED : CLI_EXIT_USAGE;
         }
     }
     offsets[given] = self->secrets.len; /* from here the bytes stay where they are */
@@ -222,7 +222,7 @@ static cli_exit find_server(cli_target *self, const cli_arguments *arguments,
     const char *path = NULL;
     bay_err err = cli_load_config(arguments, &path, &self->config);
     if (err != BAY_OK) {
-        return err == BAY_NOMEM ? CLI_EXIT_FAILED : CLI_EXIT_CONFIG;
+        return err == BAY_ERR_NOMEM ? CLI_EXIT_FAILED : CLI_EXIT_CONFIG;
     }
     const config_server *server = config_server_find(self->config, arguments->target);
     if (server == NULL) {

@@ -60,7 +60,7 @@ static void check_admin(config_loader *loader, const config_node *node, const co
         char path[SOCKET_UNIX_PATH_BYTES];
         bay_err err = socket_unix_path(self->admin.listen.at[i], path, NULL);
         uint32_t line = config_line_of(section, "listen");
-        if (err == BAY_LIMIT) {
+        if (err == BAY_ERR_LIMIT) {
             config_error(loader, line,
                          "admin.listen: the path of entry %zu is longer than %d bytes, the most "
                          "that a Unix socket takes: use a shorter one",

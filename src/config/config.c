@@ -69,7 +69,7 @@ bay_str config_pool_dup(config_pool *self, bay_str text)
 
 bay_err config_pool_err(const config_pool *self)
 {
-    return self->is_full ? BAY_LIMIT : BAY_NOMEM;
+    return self->is_full ? BAY_ERR_LIMIT : BAY_ERR_NOMEM;
 }
 
 const config *config_ref(const config *self)

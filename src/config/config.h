@@ -314,8 +314,8 @@ void config_report_write(const config_report *self, buf *out);
 /* False when `name` is not set. The text is borrowed until the next call. */
 typedef bool (*config_lookup)(void *context, bay_str name, bay_str *out);
 
-/* Appends `text` with its ${NAME}s replaced as in a file. BAY_SYNTAX (why is in `diag`), BAY_NOMEM,
- * BAY_LIMIT. The caller wipes `out`. */
+/* Appends `text` with its ${NAME}s replaced as in a file. BAY_ERR_SYNTAX (why is in `diag`),
+ * BAY_ERR_NOMEM, BAY_ERR_LIMIT. The caller wipes `out`. */
 bay_err config_expand_text(bay_str text, config_lookup lookup, void *context, buf *out,
                            bay_diag *diag) BAY_MUST_CHECK;
 
@@ -325,13 +325,14 @@ bool config_lookup_process(void *context, bay_str name, bay_str *out);
 /* Loads a text: JSON when its first byte that is no white space is '{', else YAML. `name` stands in
  * the messages. `lookup` resolves ${NAME}; NULL: nothing is set. `report` is overwritten; it may
  * hold warnings on success.
- * Owns: the caller gets one reference. Errors: BAY_SYNTAX: the report says what, all of it;
- * BAY_LIMIT: longer than CONFIG_FILE_BYTES (also in the report); BAY_NOMEM. Threads: any. */
+ * Owns: the caller gets one reference. Errors: BAY_ERR_SYNTAX: the report says what, all of it;
+ * BAY_ERR_LIMIT: longer than CONFIG_FILE_BYTES (also in the report); BAY_ERR_NOMEM. Threads:
+ * any. */
 bay_err config_load_text(bay_str text, bay_str name, config_lookup lookup, void *context,
                          const config **out, config_report *report) BAY_MUST_CHECK;
 
 /* The same for a file, or a pipe, with the environment of the process.
- * Errors: also BAY_NOTFOUND, BAY_IO (both in the report). */
+ * Errors: also BAY_ERR_NOT_FOUND, BAY_ERR_IO (both in the report). */
 bay_err config_load_file(const char *path, const config **out,
                          config_report *report) BAY_MUST_CHECK;
 

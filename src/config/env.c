@@ -175,7 +175,7 @@ bay_err config_expand_text(bay_str text, config_lookup lookup, void *context, bu
     } else if (loader.err != BAY_OK) {
         err = diag_set(diag, loader.err, "%s", bay_err_text(loader.err));
     } else {
-        err = diag_set(diag, BAY_SYNTAX, "%s", report.messages[0].text);
+        err = diag_set(diag, BAY_ERR_SYNTAX, "%s", report.messages[0].text);
     }
     config_pool_fini(&loader.kept);
     return err;

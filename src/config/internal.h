@@ -133,7 +133,7 @@ typedef struct config_loader {
     size_t path_len;
     bool is_host_file; /* nothing but a desktop host's mcpServers and its own affairs */
     bool is_left_out;  /* inside a disabled server: an unset variable is only a warning */
-    bay_err err;       /* what stops loading at once: BAY_NOMEM */
+    bay_err err;       /* what stops loading at once: BAY_ERR_NOMEM */
 } config_loader;
 
 /* NULL after saying why, or with loader->err set. */
@@ -159,7 +159,7 @@ config_quoted config_quote(bay_str name);
 /* The text with its ${NAME}s replaced, in loader->kept; false after saying why. */
 bool config_expand(config_loader *loader, const config_node *node, bay_str *out);
 
-/* Reads the text of a scalar row. BAY_SYNTAX: not of the type; BAY_RANGE: outside min..max.
+/* Reads the text of a scalar row. BAY_ERR_SYNTAX: not of the type; BAY_ERR_RANGE: outside min..max.
  * out_is_bare (may be NULL): a number without a unit. */
 bay_err config_value_parse(const config_key *key, bay_str text, uint64_t *out,
                            bool *out_is_bare) BAY_MUST_CHECK;

@@ -30,7 +30,7 @@ static bool copy_text(json_builder *self, json_val value, bay_str *out)
     bool is_decoded = false;
     if (json_is(value, JSON_STRING)) {
         bay_err err = json_str(value, &self->memory, &text);
-        if (err == BAY_NOMEM || err == BAY_LIMIT) {
+        if (err == BAY_ERR_NOMEM || err == BAY_ERR_LIMIT) {
             loader->err = err;
             return false;
         }
@@ -105,7 +105,7 @@ config_node *config_json_parse(config_loader *loader, bay_str text)
     bay_err err = json_parse(&document, text, &limits, &builder.memory, &diag);
     if (err == BAY_OK) {
         root = build(&builder, json_root(&document), JSON_NONE);
-    } else if (err == BAY_NOMEM) {
+    } else if (err == BAY_ERR_NOMEM) {
         loader->err = err;
     } else {
         config_error(loader, line_at(&builder, diag.offset), "not valid JSON: %s: %s",

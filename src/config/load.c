@@ -76,8 +76,8 @@ static void refuse_value(config_loader *loader, const config_key *key, const con
     buf expected;
     buf_init(&expected, 1024);
     config_value_describe(key, &expected);
-    if (expected.err == BAY_NOMEM) {
-        loader->err = BAY_NOMEM;
+    if (expected.err == BAY_ERR_NOMEM) {
+        loader->err = BAY_ERR_NOMEM;
     }
     config_error(loader, node->line, "%s needs %.*s", loader->path, BAY_STR(buf_view(&expected)));
     buf_fini(&expected);
@@ -196,7 +196,7 @@ bool config_check_twice(config_loader *loader, const config_node *node)
                          loader->path, first->line);
             is_unique = false;
         } else if (map_put(&seen, child->key, child, NULL) != BAY_OK) {
-            loader->err = BAY_NOMEM;
+            loader->err = BAY_ERR_NOMEM;
             break;
         }
     }
@@ -551,7 +551,7 @@ static void load_into(config_loader *loader, bay_str text, config *self)
     if (root != NULL && loader->err == BAY_OK) {
         apply_root(loader, root, self);
     }
-    if (loader->err == BAY_LIMIT) {
+    if (loader->err == BAY_ERR_LIMIT) {
         config_error(loader, 0, "too much for one configuration: split the file");
     }
 }
@@ -564,11 +564,11 @@ bay_err config_load_text(bay_str text, bay_str name, config_lookup lookup, void 
     if (text.len > CONFIG_FILE_BYTES) {
         config_error(&loader, 0, "longer than %d MiB: split it or drop what is not needed",
                      CONFIG_FILE_BYTES / (1024 * 1024));
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     config_object *object = mem_zalloc(sizeof(*object));
     if (object == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     config_pool_init(&loader.tree, TREE_BYTES);
     config_pool_init(&loader.kept, KEPT_BYTES);
@@ -578,7 +578,7 @@ bay_err config_load_text(bay_str text, bay_str name, config_lookup lookup, void 
     atomic_init(&object->references, 1);
     if (loader.err != BAY_OK || report->errors > 0) {
         config_free(&object->public);
-        return loader.err == BAY_NOMEM ? BAY_NOMEM : BAY_SYNTAX;
+        return loader.err == BAY_ERR_NOMEM ? BAY_ERR_NOMEM : BAY_ERR_SYNTAX;
     }
     *out = &object->public;
     return BAY_OK;
@@ -607,7 +607,7 @@ static bay_err read_all(int file, char *at, size_t *out_len)
             continue;
         }
         if (got < 0) {
-            return BAY_IO;
+            return BAY_ERR_IO;
         }
         if (got == 0) {
             break;
@@ -624,13 +624,13 @@ bay_err config_load_file(const char *path, const config **out, config_report *re
     config_loader loader = {.report = report};
     int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0) {
-        bay_err err = errno == ENOENT ? BAY_NOTFOUND : BAY_IO;
+        bay_err err = errno == ENOENT ? BAY_ERR_NOT_FOUND : BAY_ERR_IO;
         config_error(&loader, 0, "cannot be opened: %s: check the path and its permissions",
                      strerror(errno));
         return err;
     }
     size_t len = 0;
-    bay_err err = BAY_NOMEM;
+    bay_err err = BAY_ERR_NOMEM;
     char *at = mem_alloc(CONFIG_FILE_BYTES + 1);
     if (at != NULL) {
         err = read_all(file, at, &len);

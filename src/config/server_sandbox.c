@@ -83,7 +83,7 @@ static bay_err make_paths(const config_sandbox *settings, arena *memory, sandbox
     size_t first = server_sandbox_has_defaults(settings) ? 0 : 1;
     sandbox_path *paths = arena_array(memory, settings->fs.count + 1, sizeof(*paths));
     if (paths == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     for (size_t i = first; i < settings->fs.count; i++) {
         bay_str path;
@@ -91,7 +91,7 @@ static bay_err make_paths(const config_sandbox *settings, arena *memory, sandbox
         (void)server_sandbox_path(settings->fs.at[i], &path, &is_writable); /* checked on loading */
         char *text = arena_alloc(memory, path.len + 1);
         if (text == NULL) {
-            return BAY_NOMEM;
+            return BAY_ERR_NOMEM;
         }
         memcpy(text, path.at, path.len);
         text[path.len] = '\0';
@@ -111,7 +111,7 @@ bay_err server_sandbox_make(const config_server *server, arena *memory, const sa
     }
     sandbox_options *made = arena_alloc(memory, sizeof(*made));
     if (made == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     *made = (sandbox_options){
         .has_no_defaults = !server_sandbox_has_defaults(settings),

@@ -16,7 +16,8 @@ size_t server_sandbox_nested(const config_sandbox *self);
 /* Does `fs` begin with the word that leaves the defaults out? */
 bool server_sandbox_has_defaults(const config_sandbox *self);
 
-/* NULL in `out`: the server has no sandbox. In `memory`, and borrowing from the config. BAY_NOMEM.
+/* NULL in `out`: the server has no sandbox. In `memory`, and borrowing from the config.
+ * BAY_ERR_NOMEM.
  */
 bay_err server_sandbox_make(const config_server *server, arena *memory,
                             const sandbox_options **out) BAY_MUST_CHECK;

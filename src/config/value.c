@@ -33,10 +33,10 @@ static bay_err parse_number(bay_str text, const config_unit *units, size_t count
     }
     uint64_t number;
     if (digits == 0 || digits > 20) {
-        return BAY_SYNTAX;
+        return BAY_ERR_SYNTAX;
     }
     if (!str_uint(str_head(text, digits), &number)) {
-        return BAY_RANGE;
+        return BAY_ERR_RANGE;
     }
     bay_str unit = str_trim(str_from(text, digits));
     for (size_t i = 0; i < count; i++) {
@@ -46,9 +46,9 @@ static bay_err parse_number(bay_str text, const config_unit *units, size_t count
         if (out_is_bare != NULL) {
             *out_is_bare = unit.len == 0;
         }
-        return __builtin_mul_overflow(number, units[i].factor, out) ? BAY_RANGE : BAY_OK;
+        return __builtin_mul_overflow(number, units[i].factor, out) ? BAY_ERR_RANGE : BAY_OK;
     }
-    return BAY_SYNTAX;
+    return BAY_ERR_SYNTAX;
 }
 
 static bay_err parse_bool(bay_str text, uint64_t *out)
@@ -61,7 +61,7 @@ static bay_err parse_bool(bay_str text, uint64_t *out)
         *out = 0;
         return BAY_OK;
     }
-    return BAY_SYNTAX;
+    return BAY_ERR_SYNTAX;
 }
 
 static bay_err parse_patience(bay_str text, uint64_t *out, bool *out_is_bare)
@@ -82,7 +82,7 @@ static bay_err parse_patience(bay_str text, uint64_t *out, bool *out_is_bare)
 bay_err config_value_parse(const config_key *key, bay_str text, uint64_t *out, bool *out_is_bare)
 {
     uint64_t number = 0;
-    bay_err err = BAY_SYNTAX;
+    bay_err err = BAY_ERR_SYNTAX;
     int index;
     switch (key->type) {
     case CONFIG_TYPE_BOOL:
@@ -95,7 +95,7 @@ bay_err config_value_parse(const config_key *key, bay_str text, uint64_t *out, b
     case CONFIG_TYPE_CHOICE:
         index = config_choice_find(key->extra, text);
         if (index < 0) {
-            return BAY_SYNTAX;
+            return BAY_ERR_SYNTAX;
         }
         *out = (uint64_t)index;
         return BAY_OK;
@@ -114,10 +114,10 @@ bay_err config_value_parse(const config_key *key, bay_str text, uint64_t *out, b
         err = parse_patience(text, &number, out_is_bare);
         break;
     default:
-        return BAY_SYNTAX;
+        return BAY_ERR_SYNTAX;
     }
     if (err == BAY_OK && (number < key->min || number > key->max)) {
-        err = BAY_RANGE;
+        err = BAY_ERR_RANGE;
     }
     if (err == BAY_OK) {
         *out = number;

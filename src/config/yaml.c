@@ -171,7 +171,7 @@ config_node *config_yaml_parse(config_loader *loader, bay_str text)
 {
     yaml_parser_t parser;
     if (yaml_parser_initialize(&parser) == 0) {
-        loader->err = BAY_NOMEM;
+        loader->err = BAY_ERR_NOMEM;
         return NULL;
     }
     yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
@@ -183,7 +183,7 @@ config_node *config_yaml_parse(config_loader *loader, bay_str text)
         yaml_event_t event;
         if (yaml_parser_parse(&parser, &event) == 0) {
             if (parser.error == YAML_MEMORY_ERROR) {
-                loader->err = BAY_NOMEM;
+                loader->err = BAY_ERR_NOMEM;
             } else {
                 refuse_syntax(loader, &parser, text);
             }

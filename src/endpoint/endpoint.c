@@ -349,7 +349,7 @@ bay_err endpoint_new(const endpoint_options *options, endpoint **out)
 {
     endpoint *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     const config_limits *limits = &options->config->limits;
     self->config = options->config;
@@ -393,11 +393,11 @@ bay_err endpoint_new(const endpoint_options *options, endpoint **out)
     }
     if (err == BAY_OK && options->only.len > 0) {
         self->only = mem_dup(options->only.at, options->only.len);
-        err = self->only != NULL ? BAY_OK : BAY_NOMEM;
+        err = self->only != NULL ? BAY_OK : BAY_ERR_NOMEM;
     }
     if (err == BAY_OK && options->profile.len > 0) {
         self->profile = mem_dup(options->profile.at, options->profile.len);
-        err = self->profile != NULL ? BAY_OK : BAY_NOMEM;
+        err = self->profile != NULL ? BAY_OK : BAY_ERR_NOMEM;
     }
     if (err != BAY_OK) {
         endpoint_free(self);

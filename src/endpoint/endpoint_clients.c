@@ -62,7 +62,7 @@ static bay_err number(endpoint *self, const mcp_session *session, bay_str *out)
     if (one == NULL) {
         one = mem_zalloc(sizeof(*one));
         if (one == NULL) {
-            return BAY_NOMEM;
+            return BAY_ERR_NOMEM;
         }
         buf text = {.at = one->text, .cap = sizeof(one->text), .max = sizeof(one->text)};
         buf_printf(&text, "connection %x-%llx-", self->worker,
@@ -72,7 +72,7 @@ static bay_err number(endpoint *self, const mcp_session *session, bay_str *out)
         one->session = session;
         if (map_put(&self->numbered, key_of(&one->session), one, NULL) != BAY_OK) {
             mem_free(one);
-            return BAY_NOMEM;
+            return BAY_ERR_NOMEM;
         }
     }
     *out = (bay_str){one->text, one->len};

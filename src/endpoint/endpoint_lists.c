@@ -82,7 +82,7 @@ void endpoint_answer_list(endpoint *self, mcp_request *request)
         return;
     }
     bay_err err = write_page(self, request, kind);
-    if (err == BAY_INVALID) {
+    if (err == BAY_ERR_INVALID) {
         refuse_cursor(request);
     } else if (err != BAY_OK) {
         mcp_request_error(request, RPC_INTERNAL_ERROR, STR("The list does not fit into memory"),

@@ -67,7 +67,7 @@ static bay_err subscription_new(endpoint *self, bay_str address, upstream *to)
 {
     subscription *one = mem_zalloc(sizeof(*one) + address.len);
     if (one == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     one->len = address.len;
     memcpy(one->uri, address.at, address.len);
@@ -87,7 +87,7 @@ static bay_err find_owner(const endpoint *self, bay_str address, upstream **out)
 {
     bool is_early = !self->is_settled && endpoint_owner_by_list(self, address) == NULL;
     *out = is_early ? NULL : endpoint_owner_of_resource(self, address);
-    return *out != NULL || is_early ? BAY_OK : BAY_NOTFOUND;
+    return *out != NULL || is_early ? BAY_OK : BAY_ERR_NOT_FOUND;
 }
 
 bay_err endpoint_resolve_subscription(void *user, const call_context *call, call_target **out)

@@ -141,7 +141,7 @@ static void reply_result(route *of, bay_str id, const mcp_method *method, json_v
     (void)route_reply(of, id, JSON_NONE, RPC_INTERNAL_ERROR, str_of(text));
 }
 
-/* BAY_CANCELLED: the call itself ends, and the server waits for nothing any more. */
+/* BAY_ERR_CANCELLED: the call itself ends, and the server waits for nothing any more. */
 static void client_answered(void *user, bay_err err, const rpc_message *response)
 {
     input_request *one = user;
@@ -151,13 +151,13 @@ static void client_answered(void *user, bay_err err, const rpc_message *response
     bay_str copy = {id, one->id.len};
     memcpy(id, one->id.at, one->id.len);
     input_request_free(one);
-    if (err == BAY_CANCELLED) {
+    if (err == BAY_ERR_CANCELLED) {
         return;
     }
     if (err != BAY_OK) {
         (void)route_reply(of, copy, JSON_NONE, RPC_INTERNAL_ERROR,
-                          err == BAY_TIMEOUT ? STR("the client did not answer in time")
-                                             : STR("the client is gone"));
+                          err == BAY_ERR_TIMEOUT ? STR("the client did not answer in time")
+                                                 : STR("the client is gone"));
     } else if (response->kind == RPC_RESULT) {
         reply_result(of, copy, method, response->result);
     } else {
@@ -185,7 +185,7 @@ static bay_err ask_legacy(route *of, const mcp_method *method, const rpc_message
             input_request_free(one);
         }
     } else if (err == BAY_OK) {
-        err = BAY_NOMEM;
+        err = BAY_ERR_NOMEM;
     }
     buf_fini(&params);
     return err;
@@ -251,7 +251,7 @@ void input_requests_asked(route *of, const rpc_message *message)
         }
     } else {
         bay_err err = ask_legacy(of, method, message);
-        text = err == BAY_OK ? NULL : err == BAY_NOMEM ? "out of memory" : "the client is gone";
+        text = err == BAY_OK ? NULL : err == BAY_ERR_NOMEM ? "out of memory" : "the client is gone";
     }
     if (text != NULL) {
         (void)route_reply(of, message->id, JSON_NONE, code, str_of(text));

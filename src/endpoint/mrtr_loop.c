@@ -189,11 +189,11 @@ static void client_answered(void *user, bay_err err, const rpc_message *response
     mrtr_loop *self = one->rounds;
     one->is_open = false;
     self->open--;
-    if (err == BAY_CANCELLED) {
+    if (err == BAY_ERR_CANCELLED) {
         return; /* the request itself ends */
     }
     if (err != BAY_OK) {
-        bool is_late = err == BAY_TIMEOUT;
+        bool is_late = err == BAY_ERR_TIMEOUT;
         mrtr_loop_give_up(self, is_late ? "timeout" : "client_refused",
                           is_late ? STR("the client did not answer what it asks in time")
                                   : STR("the client can be asked no more"));
@@ -322,7 +322,7 @@ static void ask_all(mrtr_loop *self)
     }
     self->is_asking = false;
     if (err != BAY_OK) {
-        mrtr_loop_give_up(self, err == BAY_NOMEM ? "server_unavailable" : "client_refused",
+        mrtr_loop_give_up(self, err == BAY_ERR_NOMEM ? "server_unavailable" : "client_refused",
                           STR("the client could not be asked"));
     } else if (self->open == 0) {
         send_again(self);

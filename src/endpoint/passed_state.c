@@ -52,7 +52,7 @@ static bay_err write_sealed(const endpoint *of, const mcp_request *request, bay_
     buf associated;
     buf_init(&associated, ASSOCIATED_BYTES);
     bay_err err = of->ring != NULL ? write_associated(of, request, server, state, &associated)
-                                   : BAY_UNSUPPORTED;
+                                   : BAY_ERR_UNSUPPORTED;
     buf_str(out, prefix);
     if (err == BAY_OK) {
         err = seal_value(of->ring, STR(""), buf_view(&associated), 0, out);
@@ -93,7 +93,7 @@ bool passed_state_answer(const endpoint *of, mcp_request *request, bay_str serve
     buf_fini(&sealed);
     if (err == BAY_OK) {
         mcp_request_result(request, bound);
-    } else if (err == BAY_NOMEM) {
+    } else if (err == BAY_ERR_NOMEM) {
         endpoint_refuse_memory(request);
     } else { /* what cannot be bound to its caller is not given away */
         route_refuse(request, server, "input_not_available", RPC_INTERNAL_ERROR,
@@ -106,14 +106,14 @@ bool passed_state_answer(const endpoint *of, mcp_request *request, bay_str serve
 
 /* ---- from the client ------------------------------------------------------------------------- */
 
-/* The server's own state in what came; BAY_DENIED: it was not given to this caller. */
+/* The server's own state in what came; BAY_ERR_DENIED: it was not given to this caller. */
 static bay_err open_sealed(const endpoint *of, const mcp_request *request, bay_str server,
                            bay_str text, bay_str *out)
 {
     bay_str rest = str_from(text, str_starts(text, prefix) ? prefix.len : text.len);
     size_t dot = str_find(rest, '.');
     if (of->ring == NULL || dot == rest.len) {
-        return BAY_DENIED;
+        return BAY_ERR_DENIED;
     }
     buf associated;
     buf plain;
@@ -141,7 +141,7 @@ bool passed_state_refuses(route *self, const upstream *to)
         return false;
     }
     bay_err err =
-        json_is(given, JSON_STRING) ? json_str(given, request->memory, &text) : BAY_DENIED;
+        json_is(given, JSON_STRING) ? json_str(given, request->memory, &text) : BAY_ERR_DENIED;
     err =
         err == BAY_OK ? open_sealed(self->endpoint, request, upstream_name(to), text, &state) : err;
     if (err == BAY_OK) {
@@ -151,7 +151,7 @@ bool passed_state_refuses(route *self, const upstream *to)
         return false;
     }
     route_end(self);
-    if (err == BAY_NOMEM) {
+    if (err == BAY_ERR_NOMEM) {
         endpoint_refuse_memory(request);
     } else {
         route_refuse_state(request);

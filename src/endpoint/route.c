@@ -90,7 +90,7 @@ static void pass_progress(route *self, json_val params)
         return;
     }
     bay_str inner = {members->at + 1, members->len - 2};
-    if (mcp_request_progress(self->request, progress, inner) == BAY_AGAIN) {
+    if (mcp_request_progress(self->request, progress, inner) == BAY_ERR_AGAIN) {
         upstream_call_pause(&self->call, true);
     }
 }
@@ -113,8 +113,8 @@ static void route_notified(void *user, mcp_method_id method, json_val params)
     }
     if (method == MCP_N_PROGRESS) {
         pass_progress(self, params);
-    } else if (method == MCP_N_MESSAGE &&
-               mcp_request_log(self->request, level_of(params), json_raw(params)) == BAY_AGAIN) {
+    } else if (method == MCP_N_MESSAGE && mcp_request_log(self->request, level_of(params),
+                                                          json_raw(params)) == BAY_ERR_AGAIN) {
         upstream_call_pause(&self->call, true);
     }
 }

@@ -17,19 +17,19 @@ enum { URL_ELICITATION_REQUIRED = -32042, URL_RESULT_BYTES = 1 << 20 };
 static const char *reason_of(bay_err err)
 {
     switch (err) {
-    case BAY_TIMEOUT:
+    case BAY_ERR_TIMEOUT:
         return "timeout";
-    case BAY_BUSY:
+    case BAY_ERR_BUSY:
         return "busy";
-    case BAY_LIMIT:
+    case BAY_ERR_LIMIT:
         return "result_too_large";
-    case BAY_DENIED:
+    case BAY_ERR_DENIED:
         return "denied_by_server";
-    case BAY_UNSUPPORTED:
+    case BAY_ERR_UNSUPPORTED:
         return "not_supported_by_server";
-    case BAY_PROTOCOL:
-    case BAY_SYNTAX:
-    case BAY_UTF8:
+    case BAY_ERR_PROTOCOL:
+    case BAY_ERR_SYNTAX:
+    case BAY_ERR_UTF8:
         return "invalid_answer";
     default:
         return "server_unavailable";

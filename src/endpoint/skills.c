@@ -65,13 +65,13 @@ static bay_err write_cursor(const endpoint *self, const mcp_request *request, ba
         err = self->ring != NULL
                   ? token_seal(self->ring, "skills", self->worker,
                                principal_binding(request->principal), buf_view(&plain), 0, out)
-                  : BAY_UNSUPPORTED;
+                  : BAY_ERR_UNSUPPORTED;
     }
     buf_fini(&plain);
     return err;
 }
 
-/* `out_own`: raw, or empty. BAY_DENIED: none of ours. */
+/* `out_own`: raw, or empty. BAY_ERR_DENIED: none of ours. */
 static bay_err read_cursor(const endpoint *self, const mcp_request *request, json_val cursor,
                            bay_str *out_server, bay_str *out_own)
 {
@@ -79,7 +79,7 @@ static bay_err read_cursor(const endpoint *self, const mcp_request *request, jso
     bay_str plain;
     buf opened;
     if (!json_str_plain(cursor, &text) || self->ring == NULL || text.len > 4 * CURSOR_BYTES) {
-        return BAY_DENIED;
+        return BAY_ERR_DENIED;
     }
     buf_init(&opened, CURSOR_BYTES);
     bay_err err = token_open(self->ring, "skills", principal_binding(request->principal), text,
@@ -106,7 +106,8 @@ static void walk_end(skill_walk *self, const mcp_outcome *outcome)
 static void walk_to(skill_walk *self, const catalog_source *to)
 {
     self->server = upstream_name(to->upstream);
-    mcp_outcome outcome = {.kind = MCP_OUTCOME_FAILED, .err = BAY_NOMEM, .text = "out of memory"};
+    mcp_outcome outcome = {
+        .kind = MCP_OUTCOME_FAILED, .err = BAY_ERR_NOMEM, .text = "out of memory"};
     /* a copy: the server may leave while it is asked */
     if (arena_dup(self->way->request->memory, self->server, &self->server) != BAY_OK) {
         self->server = STR("");
@@ -271,7 +272,7 @@ static void begin_list(skill_walk *self)
     route_end(way);
     if (err == BAY_OK) { /* nobody has any, or the server has left meanwhile */
         mcp_request_result_members(request, STR("\"skills\":[]"));
-    } else if (err == BAY_NOMEM) {
+    } else if (err == BAY_ERR_NOMEM) {
         endpoint_refuse_memory(request);
     } else {
         skills_refuse(request, RPC_INVALID_PARAMS, "Invalid cursor: list from the start");

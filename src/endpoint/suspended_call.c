@@ -142,7 +142,7 @@ static bay_err enter(suspended_call *self)
         return BAY_OK;
     }
     if (calls->calls.len >= self->way.endpoint->config->limits.suspended_calls) {
-        return BAY_BUSY;
+        return BAY_ERR_BUSY;
     }
     bay_err err = digest_request(self->way.request, self->digest);
     if (err == BAY_OK) {
@@ -243,10 +243,11 @@ static void suspend(suspended_call *self)
     if (err != BAY_OK) {
         LOG(LOG_WARN, "gateway", "a question of \"%.*s\" could not be put to its client: %s",
             BAY_STR(upstream_name(way->call.upstream)),
-            err == BAY_BUSY ? "too many calls are suspended" : bay_err_text(err));
+            err == BAY_ERR_BUSY ? "too many calls are suspended" : bay_err_text(err));
         (void)input_requests_refuse(way, RPC_INTERNAL_ERROR,
-                                    err == BAY_BUSY ? STR("too many calls wait for their clients")
-                                                    : STR("the client could not be asked"));
+                                    err == BAY_ERR_BUSY
+                                        ? STR("too many calls wait for their clients")
+                                        : STR("the client could not be asked"));
         return;
     }
     LIST_EACH(at, &way->input_requests)
@@ -328,13 +329,13 @@ static bay_err keep_outcome(suspended_call *self, json_val json, bay_str text, b
     size_t words = text.len + server.len + 2;
     size_t all = words + (has_json ? json_clone_bytes(json) : 0);
     if (json_raw(json).len > SUSPENDED_OUTCOME_BYTES || calls->bytes + all > SUSPENDED_MAX_BYTES) {
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     json_doc *doc = NULL;
     char *bytes = mem_zalloc(words);
     if (bytes == NULL || (has_json && json_clone(json, &doc) != BAY_OK)) {
         mem_free(bytes);
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     if (text.len > 0) {
         memcpy(bytes, text.at, text.len);
@@ -515,7 +516,7 @@ bool suspended_call_resume(endpoint *of, mcp_request *request)
         return false;
     }
     bay_err err = json_pick(request->message.params, keys, ARRAY_LEN(keys), at, NULL);
-    if (err == BAY_DUPLICATE) {
+    if (err == BAY_ERR_DUPLICATE) {
         return suspended_call_refuse(request, "inputResponses or requestState stands twice");
     }
     if (err != BAY_OK || !json_is(at[0], JSON_STRING)) {
@@ -534,9 +535,9 @@ bool suspended_call_resume(endpoint *of, mcp_request *request)
         (void)suspended_call_refuse(request, "inputResponses must be an object");
     } else if (err == BAY_OK) {
         (void)take_state(of, request, buf_view(&plain), at[1]);
-    } else if (err == BAY_TIMEOUT) {
+    } else if (err == BAY_ERR_TIMEOUT) {
         (void)suspended_call_refuse(request, "The requestState has expired: call again without it");
-    } else if (err == BAY_DENIED) {
+    } else if (err == BAY_ERR_DENIED) {
         is_taken = false; /* a server's own, perhaps */
     } else {
         (void)refuse_memory(request);

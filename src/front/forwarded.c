@@ -15,7 +15,7 @@ typedef struct chain {
 bay_err forwarded_proxies_set(forwarded_proxies *self, const bay_str *texts, size_t count)
 {
     if (count > FORWARDED_PROXIES) {
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     for (size_t i = 0; i < count; i++) {
         bay_err err = network_parse(texts[i], &self->at[i]);

@@ -26,7 +26,7 @@ typedef struct forwarded_proxies {
     size_t count;
 } forwarded_proxies;
 
-/* Networks as network_parse reads them. BAY_LIMIT, BAY_SYNTAX. */
+/* Networks as network_parse reads them. BAY_ERR_LIMIT, BAY_ERR_SYNTAX. */
 bay_err forwarded_proxies_set(forwarded_proxies *self, const bay_str *texts,
                               size_t count) BAY_MUST_CHECK;
 

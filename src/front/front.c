@@ -230,11 +230,11 @@ const http_handler front_handler = {
 bay_err front_new(const front_options *options, http_front **out)
 {
     if (options->row_count == 0) {
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     }
     http_front *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->options = *options;
     arena_init(&self->memory, TEXTS_MAX_BYTES);

@@ -1,7 +1,8 @@
 /* The front: takes every exchange of one http_server, and does once what has to be done before any
  * protocol sees it. One front per loop and kind of listener.
  *
- *   exchange ─► row of its path ─► Host, Origin ─► Via ─► preflight? ─► identify? ─► the row's serve
+ *   exchange ─► row of its path ─► Host, Origin ─► Via ─► preflight? ─► identify? ─► the row's
+ * serve
  *                                      403          508      204          401 …       404: unknown
  *
  * A table says what there is: patterns of paths, what each needs to know of the caller, and who
@@ -95,7 +96,7 @@ typedef struct front_options {
     void *user;
 } front_options;
 
-/* BAY_INVALID: no rows; BAY_NOMEM. */
+/* BAY_ERR_INVALID: no rows; BAY_ERR_NOMEM. */
 bay_err front_new(const front_options *options, http_front **out) BAY_MUST_CHECK;
 /* After its http_server. NULL is fine. */
 void front_free(http_front *self);

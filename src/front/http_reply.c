@@ -300,7 +300,7 @@ static bay_err open_stream(http_reply *self)
 static bay_err break_off(http_reply *self)
 {
     http_exchange_abort(self->exchange);
-    return BAY_CANCELLED;
+    return BAY_ERR_CANCELLED;
 }
 
 static bay_err write_event(http_reply *self, const sse_event *event)
@@ -315,7 +315,7 @@ static bay_err write_event(http_reply *self, const sse_event *event)
         buf_fini(text);
         buf_init(text, EVENT_MAX_BYTES);
     }
-    if (err != BAY_OK && err != BAY_AGAIN) {
+    if (err != BAY_OK && err != BAY_ERR_AGAIN) {
         return break_off(self);
     }
     touch(self);
@@ -326,7 +326,7 @@ static bay_err write_event(http_reply *self, const sse_event *event)
 bay_err http_reply_event(http_reply *self, bay_str name, bay_str data, bay_str id)
 {
     if (self->exchange == NULL) {
-        return BAY_CANCELLED;
+        return BAY_ERR_CANCELLED;
     }
     if (!self->is_streaming && open_stream(self) != BAY_OK) {
         return break_off(self);
@@ -343,7 +343,7 @@ bay_err http_reply_event(http_reply *self, bay_str name, bay_str data, bay_str i
 bay_err http_reply_retry(http_reply *self, uint32_t retry_ms)
 {
     if (self->exchange == NULL) {
-        return BAY_CANCELLED;
+        return BAY_ERR_CANCELLED;
     }
     if (!self->is_streaming && open_stream(self) != BAY_OK) {
         return break_off(self);

@@ -25,7 +25,7 @@ typedef struct http_owner_ops {
 typedef struct http_reply_ops {
     /* The peer left before the reply was over. The last event; the exchange is gone. */
     void (*gone)(http_reply *self);
-    /* After http_reply_event said BAY_AGAIN. */
+    /* After http_reply_event said BAY_ERR_AGAIN. */
     void (*drained)(http_reply *self);
     /* Streams are to end gracefully. May call http_reply_end, now or later. */
     void (*close)(http_reply *self);
@@ -89,8 +89,8 @@ http_exchange *http_reply_take(http_reply *self);
 
 /* One event; the first opens the stream and gives the request's memory back. `name` and `id` with
  * `at` NULL are left out; `data` and `id` both without bytes: the stream is opened, nothing is
- * sent. Errors: BAY_AGAIN: taken, stop until drained; BAY_CANCELLED: not taken, `gone` follows in a
- * later turn. Threads: the loop's. Source: mcp basic/transports; HTML standard 9.2. */
+ * sent. Errors: BAY_ERR_AGAIN: taken, stop until drained; BAY_ERR_CANCELLED: not taken, `gone`
+ * follows in a later turn. Threads: the loop's. Source: mcp basic/transports; HTML standard 9.2. */
 bay_err http_reply_event(http_reply *self, bay_str name, bay_str data, bay_str id);
 /* How long a client that lost the stream is to wait before it comes back; opens the stream. */
 bay_err http_reply_retry(http_reply *self, uint32_t retry_ms);

@@ -12,7 +12,7 @@
 bay_err listen_policy_check(const listen_policy *self, bay_diag *diag)
 {
     return self->is_protected && self->is_open
-               ? diag_set(diag, BAY_INVALID,
+               ? diag_set(diag, BAY_ERR_INVALID,
                           "%s authenticates callers and %s admits anybody: remove one of the two",
                           self->authentication, self->opening)
                : BAY_OK;
@@ -26,7 +26,7 @@ bay_err listen_policy_decide(const listen_policy *self, bay_str address, bool is
     if (is_local || self->is_protected || self->is_open) {
         return BAY_OK;
     }
-    return diag_set(diag, BAY_DENIED,
+    return diag_set(diag, BAY_ERR_DENIED,
                     "other machines can reach %.*s, and callers are not authenticated: use %s, or "
                     "%s if anybody may call",
                     (int)(address.len < 64 ? address.len : 64), address.at, self->authentication,

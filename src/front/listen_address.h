@@ -15,14 +15,14 @@ typedef struct listen_policy {
 } listen_policy;
 
 /* Opening admits those whom authentication would refuse: both together are a mistake.
- * Errors: BAY_INVALID. Threads: any. */
+ * Errors: BAY_ERR_INVALID. Threads: any. */
 bay_err listen_policy_check(const listen_policy *self, bay_diag *diag) BAY_MUST_CHECK;
 
 /* Whether `address` may be served under the policy: one that only this machine reaches always, any
  * other if it is protected or open. `out_is_local` tells which it is; listen with `is_local_only`
  * where it is true, since a name may resolve to another address by then.
- * Errors: as listen_policy_check; BAY_DENIED; BAY_INVALID: no address; BAY_RESOLVE. Threads: any; a
- * host name that is no literal address blocks. */
+ * Errors: as listen_policy_check; BAY_ERR_DENIED; BAY_ERR_INVALID: no address; BAY_ERR_RESOLVE.
+ * Threads: any; a host name that is no literal address blocks. */
 bay_err listen_policy_admit(const listen_policy *self, bay_str address, bool *out_is_local,
                             bay_diag *diag) BAY_MUST_CHECK;
 /* The same for an address that is listened on, so that nothing is resolved. */

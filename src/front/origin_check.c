@@ -13,7 +13,7 @@ enum { PREFLIGHT_BYTES = 2048 };
 static bay_err copy_texts(const bay_str *from, size_t count, arena *memory, const bay_str **out)
 {
     bay_str *texts = arena_array(memory, count, sizeof(*texts));
-    bay_err err = texts != NULL || count == 0 ? BAY_OK : BAY_NOMEM;
+    bay_err err = texts != NULL || count == 0 ? BAY_OK : BAY_ERR_NOMEM;
     for (size_t i = 0; i < count && err == BAY_OK; i++) {
         err = arena_dup(memory, from[i], &texts[i]);
     }

@@ -20,7 +20,7 @@ typedef struct http_origin_check {
     size_t passed_len;
 } http_origin_check;
 
-/* A guard with copies of the lists of `from`, in `memory`. BAY_NOMEM. */
+/* A guard with copies of the lists of `from`, in `memory`. BAY_ERR_NOMEM. */
 bay_err http_origin_check_copy(http_origin_check *self, const http_origin_check *from,
                                arena *memory) BAY_MUST_CHECK;
 

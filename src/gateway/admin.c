@@ -62,7 +62,7 @@ bay_err admin_job_begin(admin_job *self, admin *owner, http_exchange *exchange,
                         void (*late)(void *argument), uint32_t late_ms)
 {
     if (owner->job_count >= ADMIN_JOBS) {
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     loop_timer_init(&self->late, late, self);
     bay_err err = loop_timer_start(owner->gateway->workers[0].loop, &self->late, late_ms);
@@ -297,19 +297,19 @@ bay_err admin_open(gateway *owner, bay_diag *diag)
     }
     admin *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return diag_set(diag, BAY_NOMEM, "out of memory");
+        return diag_set(diag, BAY_ERR_NOMEM, "out of memory");
     }
     self->gateway = owner;
     list_init(&self->jobs);
     owner->admin = self;
     self->silent = mem_array(owner->worker_count, sizeof(struct status_request *));
     bay_diag why = {0};
-    bay_err err = self->silent != NULL ? make_server(self) : BAY_NOMEM;
+    bay_err err = self->silent != NULL ? make_server(self) : BAY_ERR_NOMEM;
     if (err != BAY_OK) {
         return diag_set(diag, err, "out of memory"); /* gateway_free frees what is there */
     }
     err = listen_on(self, addresses, &why);
-    if (err != BAY_OK && !is_asked && err != BAY_NOMEM) {
+    if (err != BAY_OK && !is_asked && err != BAY_ERR_NOMEM) {
         LOG(LOG_WARN, "admin",
             "no admin API, so patchbay status, reload and drain do not find this gateway: %s",
             why.text);

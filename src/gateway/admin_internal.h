@@ -67,7 +67,7 @@ typedef struct admin_job {
     void (*free)(struct admin_job *self); /* at the end of the gateway */
 } admin_job;
 
-/* BAY_LIMIT: there are as many as may be; the exchange is untouched. */
+/* BAY_ERR_LIMIT: there are as many as may be; the exchange is untouched. */
 bay_err admin_job_begin(admin_job *self, admin *owner, http_exchange *exchange,
                         void (*late)(void *argument), uint32_t late_ms) BAY_MUST_CHECK;
 /* Answers, if its client is still there and has not been answered. */

@@ -173,10 +173,10 @@ static void write_failure(const reload_outcome *outcome, buf *body)
 
 static int status_of(const reload_outcome *outcome)
 {
-    return outcome->err == BAY_OK      ? 200
-           : outcome->err == BAY_STATE ? 409
-           : outcome->err == BAY_NOMEM ? 503
-                                       : 422;
+    return outcome->err == BAY_OK          ? 200
+           : outcome->err == BAY_ERR_STATE ? 409
+           : outcome->err == BAY_ERR_NOMEM ? 503
+                                           : 422;
 }
 
 static void reload_done(void *user, const reload_outcome *outcome)

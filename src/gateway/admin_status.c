@@ -123,7 +123,7 @@ static void fill_report(worker_report *out, worker *from)
     count_retiring(out, &from->retired);
     count_retiring(out, &from->leaving);
     out->servers = arena_array(&out->memory, from->upstream_count, sizeof(*out->servers));
-    out->err = out->servers != NULL || from->upstream_count == 0 ? BAY_OK : BAY_NOMEM;
+    out->err = out->servers != NULL || from->upstream_count == 0 ? BAY_OK : BAY_ERR_NOMEM;
     for (size_t i = 0; out->err == BAY_OK && i < from->upstream_count; i++) {
         add_endpoint(&out->held, from->upstreams[i]->endpoint);
         out->err = fill_server(from->upstreams[i], &out->memory, &out->servers[i]);
@@ -252,7 +252,7 @@ static bay_err sum_up(status_request *self, status_sum *out)
     }
     map_init(&out->by_name, most + 1);
     out->servers = mem_array(most + 1, sizeof(*out->servers));
-    err = out->servers != NULL ? BAY_OK : BAY_NOMEM;
+    err = out->servers != NULL ? BAY_OK : BAY_ERR_NOMEM;
     for (size_t i = 0; err == BAY_OK && i < self->count; i++) {
         if (self->reports[i].is_heard) {
             err = add_report(out, &self->reports[i]);
@@ -419,7 +419,7 @@ static void admin_status_answer(status_request *self)
         write_status(self, &sum, &out);
         err = out.err;
     } else {
-        err = BAY_NOMEM;
+        err = BAY_ERR_NOMEM;
     }
     if (err == BAY_OK) {
         admin_job_answer(&self->job, 200, buf_view(&out));

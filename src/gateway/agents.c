@@ -57,7 +57,7 @@ static bay_err read_key(shared *self, bay_diag *diag)
     }
     char *text = mem_alloc(KEY_BYTES);
     if (text == NULL) {
-        return diag_set(diag, BAY_NOMEM, "out of memory");
+        return diag_set(diag, BAY_ERR_NOMEM, "out of memory");
     }
     int file = open(path.at, O_RDONLY | O_CLOEXEC);
     ssize_t got = file >= 0 ? read(file, text, KEY_BYTES) : -1;
@@ -65,7 +65,7 @@ static bay_err read_key(shared *self, bay_diag *diag)
         close(file);
     }
     bay_diag why = {0};
-    bay_err err = BAY_IO;
+    bay_err err = BAY_ERR_IO;
     if (got > 0 && got < KEY_BYTES) {
         err = jose_key_new((bay_str){text, (size_t)got}, STR(""), &self->key, &why);
     }
@@ -111,7 +111,7 @@ static bay_err shared_new(const worker *self, shared **out, bay_diag *diag)
 {
     shared *made = mem_zalloc(sizeof(*made));
     if (made == NULL) {
-        return diag_set(diag, BAY_NOMEM, "out of memory");
+        return diag_set(diag, BAY_ERR_NOMEM, "out of memory");
     }
     made->references = 1;
     made->config = config_ref(self->config);
@@ -255,7 +255,7 @@ bay_err worker_agents_set(worker *self, bay_diag *diag)
     uint64_t *files = mem_array(all->agent_count + 1, sizeof(*files));
     size_t count = 0;
     err = err == BAY_OK && (entries == NULL || files == NULL)
-              ? diag_set(diag, BAY_NOMEM, "out of memory")
+              ? diag_set(diag, BAY_ERR_NOMEM, "out of memory")
               : err;
     for (size_t i = 0; err == BAY_OK && i < all->agent_count; i++) {
         const config_agent *agent = &all->agents[i];
@@ -265,7 +265,7 @@ bay_err worker_agents_set(worker *self, bay_diag *diag)
         }
         hold *held = mem_zalloc(sizeof(*held) + agent->headers.count * sizeof(http_field));
         if (held == NULL) {
-            err = diag_set(diag, BAY_NOMEM, "out of memory");
+            err = diag_set(diag, BAY_ERR_NOMEM, "out of memory");
             break;
         }
         held->of = of;

@@ -44,7 +44,7 @@ static bay_err open_tls(gateway *self, bay_diag *diag)
 static bay_err join_agents(gateway *self, bay_diag *diag)
 {
     agents **all = mem_array(self->worker_count, sizeof(agents *));
-    bay_err err = all != NULL ? BAY_OK : BAY_NOMEM;
+    bay_err err = all != NULL ? BAY_OK : BAY_ERR_NOMEM;
     for (uint32_t i = 0; err == BAY_OK && i < self->worker_count; i++) {
         all[i] = self->workers[i].agents;
     }
@@ -89,7 +89,7 @@ bay_err gateway_new(const gateway_options *options, gateway **out, bay_diag *dia
 {
     gateway *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return diag_set(diag, BAY_NOMEM, "out of memory");
+        return diag_set(diag, BAY_ERR_NOMEM, "out of memory");
     }
     self->options = *options;
     list_init(&self->reload_waiters);
@@ -103,7 +103,7 @@ bay_err gateway_new(const gateway_options *options, gateway **out, bay_diag *dia
     self->endpoints = mem_array(count, sizeof(mcp_http_router *));
     bay_err err = self->workers != NULL && self->endpoints != NULL
                       ? BAY_OK
-                      : diag_set(diag, BAY_NOMEM, "out of memory");
+                      : diag_set(diag, BAY_ERR_NOMEM, "out of memory");
     if (err == BAY_OK) {
         self->worker_count = count;
         err = gateway_check_listening(self, diag);
@@ -115,7 +115,7 @@ bay_err gateway_new(const gateway_options *options, gateway **out, bay_diag *dia
         err = session_keys_open(self->config, &self->ring, diag);
     }
     if (err == BAY_OK && agents_aliases_new(&self->aliases) != BAY_OK) {
-        err = diag_set(diag, BAY_NOMEM, "out of memory");
+        err = diag_set(diag, BAY_ERR_NOMEM, "out of memory");
     }
     if (err == BAY_OK) {
         err = agents_owners_new(self->config->store, &self->owners, diag);

@@ -90,7 +90,7 @@ static bay_err set_sources(worker *self, endpoint *of, const config_profile *pro
     catalog_source *own = mem_array(count + 1, sizeof(*own));
     if (own == NULL) {
         endpoint_forget_sources(of, self->config);
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     for (size_t i = 0; i < count; i++) {
         if (filter_has_server(profile, upstream_name(sources[i].upstream))) {
@@ -161,7 +161,7 @@ bay_err worker_set_profiles(worker *self, const catalog_source *sources, size_t 
         for (size_t i = 0; i < self->profile_count; i++) {
             endpoint_forget_sources(self->profiles[i], settings);
         }
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     for (size_t i = 0; i < settings->profile_count; i++) {
         const config_profile *profile = &settings->profiles[i];

@@ -1,8 +1,8 @@
 /* A new configuration in a running gateway, without dropping a call.
  *
  *   load -> A on every worker: make what is new and its own (URLs, processes it owns)
- *        -> B on every worker: make proxies of processes owned elsewhere, swap the upstreams, let the
- * old ones retire (each leaves when its last call has ended)
+ *        -> B on every worker: make proxies of processes owned elsewhere, swap the upstreams, let
+ * the old ones retire (each leaves when its last call has ended)
  *        -> when the last retired proxy has left: C on every worker: retire the processes
  *
  * A server whose settings did not change keeps its worker's upstream, its process and its sessions.
@@ -486,7 +486,7 @@ static void reload_begin(gateway *self, const config *next, config_report *repor
             err = session_keys_open(next, &made_reload->ring, &diag);
         }
     } else if (err == BAY_OK) {
-        err = diag_set(&diag, BAY_NOMEM, "out of memory");
+        err = diag_set(&diag, BAY_ERR_NOMEM, "out of memory");
     }
     if (err == BAY_OK) {
         self->reload = made_reload;
@@ -508,7 +508,7 @@ void gateway_reload(gateway *self)
     }
     if (self->options.config_path == NULL || self->is_stopping) {
         reload_tell(self,
-                    &(reload_outcome){.err = BAY_STATE,
+                    &(reload_outcome){.err = BAY_ERR_STATE,
                                       .text = self->is_stopping ? "the gateway is draining"
                                                                 : "it has no configuration file"});
         return;
@@ -516,7 +516,7 @@ void gateway_reload(gateway *self)
     config_report *report = mem_zalloc(sizeof(*report));
     const config *next = NULL;
     if (report == NULL) {
-        reload_failed(self, BAY_NOMEM, "out of memory", NULL);
+        reload_failed(self, BAY_ERR_NOMEM, "out of memory", NULL);
         return;
     }
     bay_err err = config_load_file(self->options.config_path, &next, report);
@@ -539,7 +539,7 @@ bay_err gateway_build(gateway *self)
 {
     reload *first = reload_new(self, self->config);
     if (first == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     for (uint32_t i = 0; i < self->worker_count; i++) {
         make_own(first, &self->workers[i]);
@@ -547,7 +547,7 @@ bay_err gateway_build(gateway *self)
     for (uint32_t i = 0; i < self->worker_count; i++) {
         swap(first, &self->workers[i]);
     }
-    bay_err err = atomic_load(&first->failures) == 0 ? BAY_OK : BAY_NOMEM;
+    bay_err err = atomic_load(&first->failures) == 0 ? BAY_OK : BAY_ERR_NOMEM;
     reload_free(first);
     return err;
 }

@@ -110,7 +110,7 @@ static bay_err worker_session_lookup(void *user, mcp_server *engine, bay_str id,
     session_persister *persister = of != NULL ? endpoint_persister(of) : NULL;
     return persister != NULL
                ? session_persister_find(persister, engine, id, principal, done, done_user)
-               : BAY_NOTFOUND;
+               : BAY_ERR_NOT_FOUND;
 }
 
 static void set_ring_of(list *upstreams, const seal_ring *ring)
@@ -276,7 +276,7 @@ bay_err worker_open_stdio(worker *self, bay_diag *diag)
     bay_str profile = self->gateway->options.profile;
     endpoint *of = profile.len > 0 ? worker_profile(self, profile) : self->all;
     if (of == NULL) {
-        return diag_set(diag, BAY_NOTFOUND, "the configuration has no profile \"%.*s\"",
+        return diag_set(diag, BAY_ERR_NOT_FOUND, "the configuration has no profile \"%.*s\"",
                         BAY_STR(profile));
     }
     return mcp_stdio_new(self->loop, endpoint_engine(of), STDIN_FILENO, STDOUT_FILENO,

@@ -134,7 +134,7 @@ bay_err worker_front_open(worker *self) BAY_MUST_CHECK;
 void worker_unknown(void *user, http_exchange *exchange);
 
 /* listening.c: who may reach the gateway. At its start, before anything is listened on: sets
- * `is_local`. BAY_DENIED, BAY_INVALID, BAY_RESOLVE, with `diag`. */
+ * `is_local`. BAY_ERR_DENIED, BAY_ERR_INVALID, BAY_ERR_RESOLVE, with `diag`. */
 bay_err gateway_check_listening(gateway *self, bay_diag *diag) BAY_MUST_CHECK;
 /* May what is listened on go on under `next`, and would `next` be served at the next start? */
 bay_err gateway_check_reload(const gateway *self, const config *next,

@@ -239,7 +239,7 @@ bay_err worker_upstream_new(worker *owner, const config *settings, const config_
 {
     worker_upstream *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->worker = owner;
     self->config = config_ref(settings);
@@ -441,7 +441,7 @@ bay_err worker_upstreams_set(worker *self, worker_upstream **upstreams, size_t c
                 endpoint_forget_sources(upstreams[i]->endpoint, self->config);
             }
         }
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     for (size_t i = 0; i < count; i++) {
         sources[i] = source_of(upstreams[i]);

@@ -121,7 +121,7 @@ bay_err http2_fields_add_all(http2_fields *self, const http_field *fields, size_
         bay_str value = fields[i].value;
         if (!header_name_is_valid(fields[i].name) || !chars_value_is_clean(value) ||
             str_trim(value).len != value.len) {
-            return BAY_INVALID;
+            return BAY_ERR_INVALID;
         }
         if (!is_of_connection(fields[i].name)) {
             http2_fields_add(self, fields[i].name, value);
@@ -225,7 +225,7 @@ bay_err http2_pump(nghttp2_session *session, net_socket *socket, buf *scratch, u
         const uint8_t *at = NULL;
         ssize_t len = nghttp2_session_mem_send(session, &at);
         if (len < 0) {
-            return len == NGHTTP2_ERR_NOMEM ? BAY_NOMEM : BAY_INTERNAL;
+            return len == NGHTTP2_ERR_NOMEM ? BAY_ERR_NOMEM : BAY_ERR_INTERNAL;
         }
         if (len > 0) {
             buf_append(scratch, at, (size_t)len);

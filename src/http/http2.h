@@ -78,14 +78,14 @@ void http2_fields_fini(http2_fields *self);
 void http2_fields_clear(http2_fields *self);
 /* Unchecked: names and values of ours. Errors stick. */
 void http2_fields_add(http2_fields *self, bay_str name, bay_str value);
-/* Checked; fields that are HTTP/1.1's own are left out. Errors: BAY_INVALID, BAY_NOMEM. */
+/* Checked; fields that are HTTP/1.1's own are left out. Errors: BAY_ERR_INVALID, BAY_ERR_NOMEM. */
 bay_err http2_fields_add_all(http2_fields *self, const http_field *fields,
                              size_t count) BAY_MUST_CHECK;
 const nghttp2_nv *http2_fields_at(const http2_fields *self);
 size_t http2_fields_count(const http2_fields *self);
 
 /* Hands the socket what the session has to send, as far as it takes it. BAY_OK: all of it;
- * BAY_AGAIN: the socket has enough, go on when it is drained; else the connection is lost.
+ * BAY_ERR_AGAIN: the socket has enough, go on when it is drained; else the connection is lost.
  * `scratch` is emptied. */
 bay_err http2_pump(nghttp2_session *session, net_socket *socket, buf *scratch,
                    uint64_t *written) BAY_MUST_CHECK;

@@ -89,7 +89,7 @@ bay_err http2_call_prepare(http_call *self, const http_call_spec *spec, const ur
     buf_clear(out);
     http2_call *more = mem_zalloc(sizeof(http2_call));
     if (more == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     more->call = self;
     block_init(&more->head);
@@ -171,7 +171,7 @@ bay_err http2_call_submit(http2_line *line, http2_call *more)
                                    http2_fields_count(&fields), has_body ? &body : NULL, more);
         more->id = id;
         more->has_stream = id > 0;
-        err = id > 0 ? BAY_OK : BAY_NOMEM;
+        err = id > 0 ? BAY_OK : BAY_ERR_NOMEM;
     }
     http2_fields_fini(&fields);
     return err;
@@ -226,12 +226,12 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
     more->head_bytes += name_len + value_len;
     if (more->head_bytes > limits->head_bytes ||
         block->lengths.len / PART_LENGTHS >= limits->head_fields) {
-        return spoil(line, more, BAY_LIMIT);
+        return spoil(line, more, BAY_ERR_LIMIT);
     }
     if (name_len > 0 && name[0] == ':') {
         uint64_t status = 0;
         if (!str_uint((bay_str){(const char *)value, value_len}, &status) || status > 999) {
-            return spoil(line, more, BAY_PROTOCOL);
+            return spoil(line, more, BAY_ERR_PROTOCOL);
         }
         more->status = (int)status;
         return 0;
@@ -241,7 +241,7 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
     buf_append(&block->text, name, name_len);
     buf_append(&block->text, value, value_len);
     bool is_kept = block->text.err == BAY_OK && block->lengths.err == BAY_OK;
-    return is_kept ? 0 : spoil(line, more, BAY_NOMEM);
+    return is_kept ? 0 : spoil(line, more, BAY_ERR_NOMEM);
 }
 
 static int on_data_chunk(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *at,
@@ -267,11 +267,11 @@ static int on_data_chunk(nghttp2_session *session, uint8_t flags, int32_t id, co
     call_moved(more->call, len);
     more->body_bytes += len;
     if (most > 0 && more->body_bytes > most) {
-        return spoil(line, more, BAY_LIMIT);
+        return spoil(line, more, BAY_ERR_LIMIT);
     }
     buf_append(&more->held, at, len);
     http2_call_due(line, more);
-    return more->held.err == BAY_OK ? 0 : spoil(line, more, BAY_NOMEM);
+    return more->held.err == BAY_OK ? 0 : spoil(line, more, BAY_ERR_NOMEM);
 }
 
 static int end_head(http2_line *line, http2_call *more)
@@ -288,7 +288,7 @@ static int end_head(http2_line *line, http2_call *more)
     }
     block_clear(&more->head);
     call_end_head(call);
-    return ++call->interim > INTERIM_MAX ? spoil(line, more, BAY_PROTOCOL) : 0;
+    return ++call->interim > INTERIM_MAX ? spoil(line, more, BAY_ERR_PROTOCOL) : 0;
 }
 
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user)
@@ -312,7 +312,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
     if (frame->hd.type == NGHTTP2_DATA) {
         http2_meter_data(&line->meter, frame, &more->excess);
         if (more->excess > line->client->wire_limits.framing_bytes) {
-            return spoil(line, more, BAY_LIMIT);
+            return spoil(line, more, BAY_ERR_LIMIT);
         }
     }
     return 0;
@@ -408,14 +408,14 @@ void http2_call_send_again(http2_call *more)
     }
 }
 
-/* Calls `use` with a table of what the block says. BAY_NOMEM: not called. */
+/* Calls `use` with a table of what the block says. BAY_ERR_NOMEM: not called. */
 static bay_err tell_block(http2_call *more, http2_block *block, bool is_trailers)
 {
     http_call *call = more->call;
     size_t count = block->lengths.len / PART_LENGTHS;
     http_field *fields = count > 0 ? mem_array(count, sizeof(http_field)) : NULL;
     if (count > 0 && fields == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     buf text = block->text; /* the owner may end the call in there */
     buf_init(&block->text, SIZE_MAX / 2);
@@ -448,7 +448,7 @@ static bool tell_head(http2_call *more)
     }
     more->is_head_due = false;
     if (tell_block(more, &more->head, false) != BAY_OK) {
-        http_call_fail(call, BAY_NOMEM, bay_err_text(BAY_NOMEM));
+        http_call_fail(call, BAY_ERR_NOMEM, bay_err_text(BAY_ERR_NOMEM));
     }
     return call->state != CALL_OVER;
 }
@@ -490,13 +490,13 @@ static void tell_end(http2_call *more)
     if (more->failure != NGHTTP2_NO_ERROR || !more->has_head) {
         bool is_refused = more->failure == NGHTTP2_REFUSED_STREAM;
         call->was_sent = call->was_sent && !is_refused;
-        http_call_fail(call, is_refused ? BAY_BUSY : BAY_CLOSED,
+        http_call_fail(call, is_refused ? BAY_ERR_BUSY : BAY_ERR_CLOSED,
                        is_refused ? "the peer refuses further calls"
                                   : "the peer ended the call before its reply was whole");
         return;
     }
     if (more->trailers.lengths.len > 0 && tell_block(more, &more->trailers, true) != BAY_OK) {
-        http_call_fail(call, BAY_NOMEM, bay_err_text(BAY_NOMEM));
+        http_call_fail(call, BAY_ERR_NOMEM, bay_err_text(BAY_ERR_NOMEM));
         return;
     }
     if (call->state == CALL_OVER) {
@@ -515,10 +515,10 @@ void http2_call_tell(http2_call *more)
 {
     http_call *call = more->call;
     if (more->err != BAY_OK) {
-        const char *text = more->err == BAY_LIMIT
+        const char *text = more->err == BAY_ERR_LIMIT
                                ? "the reply, or its framing, is larger than it may be"
-                           : more->err == BAY_PROTOCOL ? "the reply is no HTTP"
-                                                       : bay_err_text(more->err);
+                           : more->err == BAY_ERR_PROTOCOL ? "the reply is no HTTP"
+                                                           : bay_err_text(more->err);
         http_call_fail(call, more->err, text);
         return;
     }

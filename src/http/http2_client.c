@@ -62,7 +62,7 @@ void http2_lines_free(http_client *client)
 /* The connection is no more: what became of each of its calls? */
 static void line_end(http2_line *self, bay_err err, const char *text)
 {
-    bool may_be_stale = self->has_served && err == BAY_CLOSED;
+    bool may_be_stale = self->has_served && err == BAY_ERR_CLOSED;
     list calls;
     list_init(&calls);
     self->is_ending = self->is_over = true;
@@ -95,7 +95,7 @@ static bay_err new_session(http2_line *self)
 {
     nghttp2_session_callbacks *callbacks = NULL;
     nghttp2_option *option = NULL;
-    bay_err err = BAY_NOMEM;
+    bay_err err = BAY_ERR_NOMEM;
     if (nghttp2_session_callbacks_new(&callbacks) != 0 || nghttp2_option_new(&option) != 0) {
         goto end;
     }
@@ -124,14 +124,14 @@ static bay_err introduce(http2_line *self)
                                            ARRAY_LEN(settings)) == 0 &&
                    nghttp2_session_set_local_window_size(self->session, NGHTTP2_FLAG_NONE, 0,
                                                          HTTP2_WINDOW) == 0;
-    return is_said ? BAY_OK : BAY_NOMEM;
+    return is_said ? BAY_OK : BAY_ERR_NOMEM;
 }
 
 static bay_err line_open(http_client *client, http_origin *origin, http2_line **out)
 {
     http2_line *self = mem_zalloc(sizeof(http2_line));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->client = client;
     self->origin = origin;
@@ -209,7 +209,7 @@ bay_err http2_call_start(http_call *self)
     }
     if (line == NULL) {
         if (origin->queued >= client->limits.queue_per_origin) {
-            return BAY_BUSY;
+            return BAY_ERR_BUSY;
         }
         list_push(&origin->queue, &self->queue_link);
         origin->queued++;
@@ -220,7 +220,7 @@ bay_err http2_call_start(http_call *self)
     if (line->heap.has_failed) {
         loop_defer(client->loop, &line->task);
         more->has_stream = false;
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     if (err != BAY_OK) {
         return err;
@@ -258,13 +258,13 @@ static bool write_out(http2_line *self)
         return !self->is_dropped;
     }
     bay_err err = self->heap.has_failed
-                      ? BAY_NOMEM
+                      ? BAY_ERR_NOMEM
                       : http2_pump(self->session, self->socket, &self->scratch, &self->written);
     if (err == BAY_OK && self->scratch.cap > HTTP2_HIGH_BYTES) {
         buf_fini(&self->scratch);
         buf_init(&self->scratch, SIZE_MAX / 2);
     }
-    if (err == BAY_AGAIN) {
+    if (err == BAY_ERR_AGAIN) {
         self->is_blocked = true;
     } else if (err != BAY_OK) {
         line_end(self, err, bay_err_text(err));
@@ -293,9 +293,9 @@ static void line_turn(http2_line *self)
             line_drop(self);
         }
     } else if (self->heap.has_failed) {
-        line_end(self, BAY_NOMEM, bay_err_text(BAY_NOMEM));
+        line_end(self, BAY_ERR_NOMEM, bay_err_text(BAY_ERR_NOMEM));
     } else if (self->is_failing || (!list_is_empty(&self->calls) && is_finished(self))) {
-        line_end(self, BAY_PROTOCOL, "the peer does not speak HTTP/2 as it should");
+        line_end(self, BAY_ERR_PROTOCOL, "the peer does not speak HTTP/2 as it should");
     } else if ((self->is_ending || is_finished(self)) && list_is_empty(&self->calls)) {
         line_drop(self);
     } else {
@@ -343,7 +343,7 @@ static void on_connected(void *user)
     http_client *client = self->client;
     http_client_enter(client);
     if (socket_is_tls(self->socket) && !socket_is_http2(self->socket)) {
-        line_end(self, BAY_PROTOCOL, "the server does not offer HTTP/2");
+        line_end(self, BAY_ERR_PROTOCOL, "the server does not offer HTTP/2");
         http_client_leave(client);
         return;
     }
@@ -401,7 +401,7 @@ static void on_eof(void *user)
     http2_line *self = user;
     http_client *client = self->client;
     http_client_enter(client);
-    line_end(self, BAY_CLOSED, "the peer closed the connection");
+    line_end(self, BAY_ERR_CLOSED, "the peer closed the connection");
     http_client_leave(client);
 }
 
@@ -411,7 +411,7 @@ static void http2_client_on_closed(void *user, bay_err reason, const char *text)
     http_client *client = self->client;
     http_client_enter(client);
     self->socket = NULL;
-    reason = reason == BAY_OK ? BAY_CLOSED : reason;
+    reason = reason == BAY_OK ? BAY_ERR_CLOSED : reason;
     line_end(self, reason, text != NULL ? text : bay_err_text(reason));
     http_client_leave(client);
 }

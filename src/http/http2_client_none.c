@@ -9,13 +9,13 @@ bay_err http2_call_prepare(http_call *self, const http_call_spec *spec, const ur
     (void)spec;
     (void)url;
     (void)is_tls;
-    return BAY_UNSUPPORTED;
+    return BAY_ERR_UNSUPPORTED;
 }
 
 bay_err http2_call_start(http_call *self)
 {
     CHECK(self == NULL);
-    return BAY_INTERNAL;
+    return BAY_ERR_INTERNAL;
 }
 
 void http2_call_leave(http_call *self)

@@ -172,7 +172,7 @@ static bay_err submit(http2_stream *self, int status, const http_field *fields, 
     http2_fields_clear(out);
     http2_fields_add(out, STR(":status"), (bay_str){code, 3});
     bay_err err =
-        status < 200 || status > 999 ? BAY_INVALID : http2_fields_add_all(out, fields, count);
+        status < 200 || status > 999 ? BAY_ERR_INVALID : http2_fields_add_all(out, fields, count);
     if (err != BAY_OK) {
         return err;
     }
@@ -191,7 +191,7 @@ static bay_err submit(http2_stream *self, int status, const http_field *fields, 
     nghttp2_data_provider body = {.source = {.ptr = self}, .read_callback = read_out};
     int failure = nghttp2_submit_response(http2->session, self->id, http2_fields_at(out),
                                           http2_fields_count(out), has_body ? &body : NULL);
-    return failure == 0 ? BAY_OK : BAY_NOMEM;
+    return failure == 0 ? BAY_OK : BAY_ERR_NOMEM;
 }
 
 /* --- replies ---------------------------------------------------------------------------------- */
@@ -206,7 +206,7 @@ static bool reserve_large(buf *out, size_t bytes)
 {
     char *at = out->cap < bytes ? mem_resize(out->at, bytes) : out->at;
     if (at == NULL) {
-        out->err = BAY_NOMEM;
+        out->err = BAY_ERR_NOMEM;
         return false;
     }
     out->cap = out->cap < bytes ? bytes : out->cap;
@@ -260,7 +260,7 @@ void http2_reply(http_exchange *exchange, int status, const http_field *fields, 
         return;
     }
     bay_err err = reply(self, status, fields, count, body);
-    if (err == BAY_INVALID) {
+    if (err == BAY_ERR_INVALID) {
         err = reply(self, 500, NULL, 0, STR("the reply's header fields were not valid\n"));
     }
     if (err != BAY_OK) {
@@ -298,10 +298,10 @@ bay_err http2_stream_open(http_exchange *exchange, int status, const http_field 
 {
     http2_stream *self = stream_of(exchange);
     if (!is_served(self) || self->state >= HTTP_CLOSING) {
-        return BAY_CLOSED;
+        return BAY_ERR_CLOSED;
     }
     if (self->state != HTTP_PENDING) {
-        return BAY_STATE;
+        return BAY_ERR_STATE;
     }
     bay_err err = submit(self, status, fields, count, -1, true);
     if (err != BAY_OK) {
@@ -328,7 +328,7 @@ bay_err http2_stream_write(http_exchange *exchange, bay_str bytes)
 {
     http2_stream *self = stream_of(exchange);
     if (!is_served(self) || self->state != HTTP_STREAMING) {
-        return BAY_CLOSED;
+        return BAY_ERR_CLOSED;
     }
     if (bytes.len == 0 || self->is_bare) {
         return BAY_OK;
@@ -340,17 +340,17 @@ bay_err http2_stream_write(http_exchange *exchange, bay_str bytes)
                    is_beyond(self, bytes.len);
     if (is_full || queue(self, bytes) != BAY_OK) {
         http2_stream_reset(self, is_full ? NGHTTP2_CANCEL : NGHTTP2_INTERNAL_ERROR);
-        return BAY_CLOSED;
+        return BAY_ERR_CLOSED;
     }
     resume(self);
     if (bytes.len > HTTP2_LARGE_BYTES && !connection_account(self->connection)) {
-        return BAY_CLOSED;
+        return BAY_ERR_CLOSED;
     }
     if (queued_of(self) <= limits->stream_high_bytes) {
         return BAY_OK;
     }
     exchange->wants_drained = true;
-    return BAY_AGAIN;
+    return BAY_ERR_AGAIN;
 }
 
 /* The fields are the caller's only for the call: copied, and pointed at once they do not move. */
@@ -359,7 +359,7 @@ static bay_err keep_trailers(http2_stream *self, const http_field *trailers, siz
     buf *bytes = &self->trailer_bytes;
     http_field kept[HTTP2_TRAILERS];
     if (count > HTTP2_TRAILERS) {
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     for (size_t i = 0; i < count; i++) {
         buf_str(bytes, trailers[i].name);

@@ -15,9 +15,9 @@ bay_err http2_preface(bay_str bytes)
 {
     size_t len = bytes.len < NGHTTP2_CLIENT_MAGIC_LEN ? bytes.len : NGHTTP2_CLIENT_MAGIC_LEN;
     if (memcmp(bytes.at, NGHTTP2_CLIENT_MAGIC, len) != 0) {
-        return BAY_NOTFOUND;
+        return BAY_ERR_NOT_FOUND;
     }
-    return len == NGHTTP2_CLIENT_MAGIC_LEN ? BAY_OK : BAY_AGAIN;
+    return len == NGHTTP2_CLIENT_MAGIC_LEN ? BAY_OK : BAY_ERR_AGAIN;
 }
 
 uint64_t http2_now(const http2_connection *self)
@@ -326,7 +326,7 @@ static void write_out(http2_connection *self)
     }
     bay_err err = http2_pump(self->session, connection->socket, &connection->server->head,
                              &connection->written);
-    if (err == BAY_AGAIN) {
+    if (err == BAY_ERR_AGAIN) {
         self->is_blocked = true;
         socket_read_stop(connection->socket);
     } else if (err != BAY_OK) {
@@ -463,7 +463,7 @@ static bay_err new_session(http2_connection *self)
 {
     nghttp2_session_callbacks *callbacks = NULL;
     nghttp2_option *option = NULL;
-    bay_err err = BAY_NOMEM;
+    bay_err err = BAY_ERR_NOMEM;
     if (nghttp2_session_callbacks_new(&callbacks) != 0 || nghttp2_option_new(&option) != 0) {
         goto end;
     }
@@ -501,7 +501,7 @@ static bay_err introduce(http2_connection *self)
             0 ||
         nghttp2_session_set_local_window_size(self->session, NGHTTP2_FLAG_NONE, 0, HTTP2_WINDOW) !=
             0) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     return BAY_OK;
 }

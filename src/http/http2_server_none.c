@@ -8,7 +8,7 @@ const bool http2_is_built = false;
 bay_err http2_preface(bay_str bytes)
 {
     (void)bytes;
-    return BAY_NOTFOUND;
+    return BAY_ERR_NOT_FOUND;
 }
 
 void http2_begin(http_connection *connection, bay_str bytes)
@@ -89,14 +89,14 @@ bay_err http2_stream_open(http_exchange *exchange, int status, const http_field 
     (void)count;
     (void)release_request;
     CHECK(exchange == NULL);
-    return BAY_INTERNAL;
+    return BAY_ERR_INTERNAL;
 }
 
 bay_err http2_stream_write(http_exchange *exchange, bay_str bytes)
 {
     (void)bytes;
     CHECK(exchange == NULL);
-    return BAY_INTERNAL;
+    return BAY_ERR_INTERNAL;
 }
 
 void http2_stream_end(http_exchange *exchange, const http_field *trailers, size_t count)

@@ -132,9 +132,9 @@ static size_t cut(const bay_str *spans, size_t count, size_t from, bay_str out[S
 static bay_err hand_over(http_connection *self, const bay_str *spans, size_t count, size_t bytes)
 {
     bay_err err = socket_write(self->socket, spans, count);
-    if (err != BAY_OK && err != BAY_AGAIN) {
+    if (err != BAY_OK && err != BAY_ERR_AGAIN) {
         socket_abort(self->socket);
-        return BAY_CLOSED;
+        return BAY_ERR_CLOSED;
     }
     self->written += bytes;
     return err;
@@ -161,7 +161,7 @@ static bay_err keep_rest(http_connection *self, const bay_str *spans, size_t cou
     http_backlog *backlog = need_backlog(self);
     if (backlog == NULL) {
         socket_abort(self->socket);
-        return BAY_CLOSED;
+        return BAY_ERR_CLOSED;
     }
     if (backlog->from > backlog->rest.len / 2) {
         buf_consume(&backlog->rest, backlog->from);
@@ -169,7 +169,7 @@ static bay_err keep_rest(http_connection *self, const bay_str *spans, size_t cou
     }
     if (!reserve_rest(&backlog->rest, bytes)) {
         socket_abort(self->socket);
-        return BAY_CLOSED;
+        return BAY_ERR_CLOSED;
     }
     for (size_t i = 0; i < count; i++) {
         size_t skipped = from < spans[i].len ? from : spans[i].len;
@@ -178,7 +178,7 @@ static bay_err keep_rest(http_connection *self, const bay_str *spans, size_t cou
     }
     /* `drained` has to mean that the socket takes the next piece. */
     socket_set_limits(self->socket, 1, self->server->options.limits.stream_max_bytes);
-    return BAY_AGAIN;
+    return BAY_ERR_AGAIN;
 }
 
 bay_err connection_send(http_connection *self, const bay_str *spans, size_t count)
@@ -190,21 +190,21 @@ bay_err connection_send(http_connection *self, const bay_str *spans, size_t coun
     size_t rest = connection_rest_bytes(self);
     if (total <= HTTP_PIECE_BYTES && rest == 0) {
         bay_err err = hand_over(self, spans, count, total);
-        return err == BAY_OK && socket_queued_bytes(self->socket) > 0 ? BAY_AGAIN : err;
+        return err == BAY_OK && socket_queued_bytes(self->socket) > 0 ? BAY_ERR_AGAIN : err;
     }
     size_t sent = 0;
     while (rest == 0 && sent < total && (sent == 0 || socket_queued_bytes(self->socket) == 0)) {
         bay_str piece[SPANS];
         size_t len = cut(spans, count, sent, piece);
-        if (hand_over(self, piece, count, len) == BAY_CLOSED) {
-            return BAY_CLOSED;
+        if (hand_over(self, piece, count, len) == BAY_ERR_CLOSED) {
+            return BAY_ERR_CLOSED;
         }
         sent += len;
     }
     if (sent < total) {
         return keep_rest(self, spans, count, sent, total - sent);
     }
-    return socket_queued_bytes(self->socket) > 0 ? BAY_AGAIN : BAY_OK;
+    return socket_queued_bytes(self->socket) > 0 ? BAY_ERR_AGAIN : BAY_OK;
 }
 
 bay_err connection_send_rest(http_connection *self)
@@ -220,5 +220,5 @@ bay_err connection_send_rest(http_connection *self)
     if (backlog != NULL && rest_of(backlog) == 0) {
         drop_rest(backlog);
     }
-    return err == BAY_CLOSED || rest_of(backlog) == 0 ? err : BAY_AGAIN;
+    return err == BAY_ERR_CLOSED || rest_of(backlog) == 0 ? err : BAY_ERR_AGAIN;
 }

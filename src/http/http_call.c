@@ -67,7 +67,7 @@ static bay_err channel_open(http_call *call, http_channel **out)
     http_origin *origin = call->origin;
     http_channel *self = mem_zalloc(sizeof(http_channel));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     bay_err err =
         socket_connect(client->loop, origin->host, origin->port,
@@ -96,7 +96,7 @@ static bay_err channel_open(http_call *call, http_channel **out)
 bool call_send_on(http_call *self, http_channel *channel)
 {
     bay_err err = socket_write_one(channel->socket, buf_view(&self->request));
-    if (err != BAY_OK && err != BAY_AGAIN) {
+    if (err != BAY_OK && err != BAY_ERR_AGAIN) {
         channel_drop(channel);
         return false;
     }
@@ -144,7 +144,7 @@ bay_err http_call_start(http_call *self)
         return call_connect(self);
     }
     if (origin->queued >= client->limits.queue_per_origin) {
-        return BAY_BUSY;
+        return BAY_ERR_BUSY;
     }
     list_push(&origin->queue, &self->queue_link);
     origin->queued++;
@@ -224,10 +224,10 @@ static void channel_end(http_channel *self, bay_err reason, const char *text)
         return;
     }
     if (call->state == CALL_BODY) {
-        if (reason == BAY_EOF && http1_body_finish(&self->body) == BAY_OK) {
+        if (reason == BAY_ERR_EOF && http1_body_finish(&self->body) == BAY_OK) {
             http_call_finish(self, false);
         } else {
-            http_call_fail(call, BAY_CLOSED, "the connection ended inside the reply");
+            http_call_fail(call, BAY_ERR_CLOSED, "the connection ended inside the reply");
         }
         return;
     }
@@ -243,8 +243,8 @@ static void channel_end(http_channel *self, bay_err reason, const char *text)
         }
         return;
     }
-    if (reason == BAY_EOF) {
-        reason = BAY_CLOSED;
+    if (reason == BAY_ERR_EOF) {
+        reason = BAY_ERR_CLOSED;
         text = "the peer closed the connection before a whole reply";
     }
     http_call_fail(call, reason, text);
@@ -326,7 +326,7 @@ void call_on_timer(void *argument)
         }
     }
     http_client_enter(client);
-    http_call_fail(self, BAY_TIMEOUT,
+    http_call_fail(self, BAY_ERR_TIMEOUT,
                    self->state == CALL_BODY ? "the reply stopped coming, or comes too slowly"
                    : self->is_in_head       ? "the reply's head comes too slowly"
                                             : "no reply in time");
@@ -342,7 +342,7 @@ static void hold(http_channel *self, bay_str bytes)
         socket_read_stop(self->socket);
     }
     if (self->held.err != BAY_OK) {
-        http_call_fail(self->call, BAY_NOMEM, bay_err_text(BAY_NOMEM));
+        http_call_fail(self->call, BAY_ERR_NOMEM, bay_err_text(BAY_ERR_NOMEM));
     }
 }
 
@@ -365,7 +365,7 @@ static void read_body(http_channel *self, bay_str bytes)
         http1_body_event event;
         bay_err err = http1_body_feed(&self->body, bytes, &consumed, &data, &event);
         if (err != BAY_OK) {
-            http_call_fail(call, err == BAY_LIMIT ? BAY_LIMIT : BAY_PROTOCOL,
+            http_call_fail(call, err == BAY_ERR_LIMIT ? BAY_ERR_LIMIT : BAY_ERR_PROTOCOL,
                            self->body.refusal.text);
             return;
         }
@@ -414,7 +414,7 @@ static bool need_reader(http_channel *self)
     }
     self->reader = client_reader_take(self->client);
     if (self->reader == NULL) {
-        http_call_fail(self->call, BAY_NOMEM, bay_err_text(BAY_NOMEM));
+        http_call_fail(self->call, BAY_ERR_NOMEM, bay_err_text(BAY_ERR_NOMEM));
         return false;
     }
     http1_parser_init(&self->reader->parser, HTTP1_RESPONSE, &self->client->wire_limits,
@@ -422,7 +422,7 @@ static bool need_reader(http_channel *self)
     return true;
 }
 
-/* Reads one head; in place when it lies in one read. BAY_AGAIN: all bytes are taken. */
+/* Reads one head; in place when it lies in one read. BAY_ERR_AGAIN: all bytes are taken. */
 static bay_err read_head(http_channel *self, bay_str bytes, http1_head *out, size_t *out_used)
 {
     http_reader *reader = self->reader;
@@ -439,21 +439,21 @@ static bay_err read_head(http_channel *self, bay_str bytes, http1_head *out, siz
     }
     if (err == BAY_OK) {
         *out_used = consumed - before;
-    } else if (err == BAY_AGAIN && before == 0) {
+    } else if (err == BAY_ERR_AGAIN && before == 0) {
         buf_str(&reader->input, bytes);
-        err = reader->input.err == BAY_OK ? BAY_AGAIN : reader->input.err;
+        err = reader->input.err == BAY_OK ? BAY_ERR_AGAIN : reader->input.err;
     }
     return err;
 }
 
 static void http_call_refuse(http_channel *self, bay_err err)
 {
-    if (err == BAY_NOMEM) {
+    if (err == BAY_ERR_NOMEM) {
         http_call_fail(self->call, err, bay_err_text(err));
         return;
     }
     const char *text = self->reader->parser.refusal.text;
-    http_call_fail(self->call, err == BAY_LIMIT ? BAY_LIMIT : BAY_PROTOCOL, text);
+    http_call_fail(self->call, err == BAY_ERR_LIMIT ? BAY_ERR_LIMIT : BAY_ERR_PROTOCOL, text);
 }
 
 static void feed(http_channel *self, bay_str bytes)
@@ -471,7 +471,7 @@ static void feed(http_channel *self, bay_str bytes)
             return;
         }
         bay_err err = read_head(self, bytes, &head, &used);
-        if (err == BAY_AGAIN) {
+        if (err == BAY_ERR_AGAIN) {
             call_begin_head(call);
             return;
         }
@@ -490,7 +490,7 @@ static void feed(http_channel *self, bay_str bytes)
         self->reader = NULL;
         call_end_head(call);
         if (head.status == 101 || ++call->interim > INTERIM_MAX) {
-            http_call_fail(call, BAY_PROTOCOL, "an interim reply that was not asked for");
+            http_call_fail(call, BAY_ERR_PROTOCOL, "an interim reply that was not asked for");
             return;
         }
         if (bytes.len == 0) {
@@ -510,7 +510,7 @@ static void on_connected(void *user)
     http_call *call = self->call;
     socket_read_start(self->socket);
     if (!call_send_on(call, self)) {
-        http_call_fail(call, BAY_CLOSED, "the connection ended before the request was sent");
+        http_call_fail(call, BAY_ERR_CLOSED, "the connection ended before the request was sent");
     }
     http_client_leave(client);
 }
@@ -544,9 +544,9 @@ static void on_eof(void *user)
     http_client *client = self->client;
     http_client_enter(client);
     if (is_waiting_for_resume(self)) {
-        self->end = BAY_EOF;
+        self->end = BAY_ERR_EOF;
     } else {
-        channel_end(self, BAY_EOF, NULL);
+        channel_end(self, BAY_ERR_EOF, NULL);
     }
     http_client_leave(client);
 }
@@ -557,7 +557,7 @@ static void http_call_on_closed(void *user, bay_err reason, const char *text)
     http_client *client = self->client;
     http_client_enter(client);
     self->socket = NULL;
-    reason = reason == BAY_OK ? BAY_CLOSED : reason;
+    reason = reason == BAY_OK ? BAY_ERR_CLOSED : reason;
     if (is_waiting_for_resume(self)) {
         self->end = self->end == BAY_OK ? reason : self->end;
     } else {

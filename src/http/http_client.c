@@ -183,7 +183,7 @@ static bay_err origin_take(http_client *self, const uri *url, bool is_tls, bool 
     if (origin == NULL) {
         origin = mem_zalloc(sizeof(http_origin) + key.len);
         if (origin == NULL) {
-            return BAY_NOMEM;
+            return BAY_ERR_NOMEM;
         }
         list_init(&origin->idle);
         list_init(&origin->queue);
@@ -373,17 +373,17 @@ static bay_err read_url(const http_call_spec *spec, uri *scratch, const uri **ou
     const uri *url = spec->parts != NULL ? spec->parts : scratch;
     if ((url == scratch && uri_parse(scratch, text) != BAY_OK) || !url->has_authority ||
         url->host.len == 0) {
-        return diag_set(diag, BAY_INVALID, "not an http or https URL: %.*s",
+        return diag_set(diag, BAY_ERR_INVALID, "not an http or https URL: %.*s",
                         (int)(text.len < 100 ? text.len : 100), text.at);
     }
     *out_is_tls = str_eq_nocase(url->scheme, STR("https"));
     if (!*out_is_tls && !str_eq_nocase(url->scheme, STR("http"))) {
-        return diag_set(diag, BAY_INVALID, "the scheme %.*s is not http or https",
+        return diag_set(diag, BAY_ERR_INVALID, "the scheme %.*s is not http or https",
                         (int)(url->scheme.len < 40 ? url->scheme.len : 40), url->scheme.at);
     }
     *out = url;
     if (url->has_userinfo) {
-        return diag_set(diag, BAY_INVALID, "a URL must not carry a name or password");
+        return diag_set(diag, BAY_ERR_INVALID, "a URL must not carry a name or password");
     }
     return BAY_OK;
 }
@@ -435,7 +435,7 @@ bay_err http_client_call(http_client *self, const http_call_spec *spec,
     const uri *url = NULL;
     bool is_tls = false;
     http_origin *origin = NULL;
-    bay_err err = self->is_freed ? BAY_CANCELLED : read_url(spec, &parsed, &url, &is_tls, diag);
+    bay_err err = self->is_freed ? BAY_ERR_CANCELLED : read_url(spec, &parsed, &url, &is_tls, diag);
     if (err == BAY_OK && is_tls) {
         err = need_tls(self, diag);
     }
@@ -450,11 +450,11 @@ bay_err http_client_call(http_client *self, const http_call_spec *spec,
     if (call == NULL) {
         origin_release(self, origin);
         http_client_leave(self);
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     err = spec->is_http2 ? http2_call_prepare(call, spec, url, is_tls)
                          : write_request(self, &call->request, spec, url);
-    if (err == BAY_INVALID) {
+    if (err == BAY_ERR_INVALID) {
         err = diag_set(diag, err, "the method or a header field is not valid");
     }
     if (err == BAY_OK && spec->timeout_ms > 0) {
@@ -482,18 +482,18 @@ bay_err http_client_new(loop *runs_on, const http_client_options *options, http_
     const http_client_limits *limits = &options->limits;
     if (limits->connections_per_origin == 0 || limits->head_bytes == 0 ||
         limits->head_bytes > HEAD_MAX || limits->head_fields == 0) {
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     }
     http_client *self = mem_zalloc(sizeof(http_client));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->loop = runs_on;
     self->limits = *limits;
     if (limits->reply_bytes > 0 &&
         reply_rooms_new(runs_on, limits->reply_bytes, call_granted, &self->rooms) != BAY_OK) {
         mem_free(self);
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     if (self->limits.streams_per_connection == 0) { /* bounds filled in by hand for HTTP/1.1 */
         self->limits.streams_per_connection = http_client_default_limits.streams_per_connection;
@@ -537,7 +537,8 @@ void http_client_free(http_client *self)
     http_client_enter(self);
     self->is_freed = true;
     for (list_link *link; (link = list_first(&self->calls)) != NULL;) {
-        http_call_fail(CONTAINER_OF(link, http_call, link), BAY_CANCELLED, "the client is closing");
+        http_call_fail(CONTAINER_OF(link, http_call, link), BAY_ERR_CANCELLED,
+                       "the client is closing");
     }
     size_t cursor = 0;
     bay_str key;

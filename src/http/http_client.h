@@ -16,7 +16,7 @@ typedef struct http_call http_call;
 
 typedef struct http_client_limits {
     uint32_t connections_per_origin; /* 256; further calls queue */
-    uint32_t queue_per_origin;       /* 10,000; beyond: BAY_BUSY */
+    uint32_t queue_per_origin;       /* 10,000; beyond: BAY_ERR_BUSY */
     uint32_t idle_timeout_ms; /* 4,000, less than servers wait: pooled connection without a call */
     uint32_t connect_timeout_ms; /* 10,000: DNS, TCP and TLS together */
     uint32_t head_timeout_ms;    /* 10,000: of a reply, from its first byte to its end; 0: none */
@@ -42,7 +42,7 @@ typedef struct http_client_options {
     http_client_limits limits;
     tls_context *tls; /* for https; NULL: system trust store; borrowed */
     /* Which addresses may be connected to (net/address); NULL: all. A call to none that may fails
-     * with BAY_DENIED. Redirects are never followed: a reply of 3xx is a reply. */
+     * with BAY_ERR_DENIED. Redirects are never followed: a reply of 3xx is a reply. */
     socket_permit permit;
     void *permit_user;
 } http_client_options;
@@ -70,7 +70,7 @@ typedef struct http_call_spec {
     bool may_run_twice; /* a POST that the peer may have executed may be sent again (see below) */
     bool has_body;      /* send Content-Length even when it is empty */
     /* HTTP/2: by ALPN on https, by prior knowledge on http. A peer that does not speak it fails the
-     * call: there is no falling back. BAY_UNSUPPORTED in a library without HTTP/2. */
+     * call: there is no falling back. BAY_ERR_UNSUPPORTED in a library without HTTP/2. */
     bool is_http2;
     uint32_t timeout_ms; /* to the reply's head; 0: none */
     /* Of an event stream or a reply of gRPC: between two reads of the body; 0: none. Of any other:
@@ -81,7 +81,7 @@ typedef struct http_call_spec {
 
 bay_err http_client_new(loop *loop, const http_client_options *options,
                         http_client **out) BAY_MUST_CHECK;
-void http_client_free(http_client *self); /* every open call fails with BAY_CANCELLED first */
+void http_client_free(http_client *self); /* every open call fails with BAY_ERR_CANCELLED first */
 
 loop *http_client_loop(const http_client *self);
 

@@ -172,7 +172,7 @@ static inline bool call_rests(const http_call *self)
 }
 
 /* HTTP/2 (http2_client.c; http2_client_none.c in a build without it). */
-/* What the call will say; before http2_call_start. BAY_UNSUPPORTED: not in this build. */
+/* What the call will say; before http2_call_start. BAY_ERR_UNSUPPORTED: not in this build. */
 bay_err http2_call_prepare(http_call *self, const http_call_spec *spec, const uri *url,
                            bool is_tls) BAY_MUST_CHECK;
 bay_err http2_call_start(http_call *self) BAY_MUST_CHECK;

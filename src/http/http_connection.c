@@ -358,7 +358,7 @@ static bool is_http2(http_connection *self, bay_str bytes)
         http2_begin(self, bytes);
         server_memory_give(self->server, memory);
     }
-    return err != BAY_NOTFOUND;
+    return err != BAY_ERR_NOT_FOUND;
 }
 
 /* Takes bytes of a head, and of the body behind it; returns how many. */
@@ -376,7 +376,7 @@ static size_t read_head(http_connection *self, bay_str bytes)
     }
     bay_err err = http1_head_parse(&memory->parser, buf_view(&memory->input), &memory->head,
                                    &memory->head_len);
-    if (err == BAY_AGAIN) {
+    if (err == BAY_ERR_AGAIN) {
         return bytes.len;
     }
     if (err != BAY_OK) {
@@ -531,7 +531,7 @@ static void on_drained(void *user)
     http_exchange *exchange = &self->exchange;
     server_enter(server);
     bay_err err = connection_send_rest(self);
-    if (err == BAY_CLOSED || !connection_account(self)) {
+    if (err == BAY_ERR_CLOSED || !connection_account(self)) {
         server_leave(server);
         return;
     }

@@ -60,7 +60,8 @@ static void on_body(void *user, bay_str bytes)
     if (self->body.err != BAY_OK) {
         bay_err err = self->body.err;
         http_call_cancel(self->call);
-        document_finish(self, err, err == BAY_LIMIT ? "its answer is too large" : "out of memory");
+        document_finish(self, err,
+                        err == BAY_ERR_LIMIT ? "its answer is too large" : "out of memory");
     }
 }
 
@@ -79,7 +80,7 @@ static void on_timeout(void *argument)
 {
     http_document *self = argument;
     http_call_cancel(self->call);
-    document_finish(self, BAY_TIMEOUT, "it did not answer in time");
+    document_finish(self, BAY_ERR_TIMEOUT, "it did not answer in time");
 }
 
 static const http_call_events events = {

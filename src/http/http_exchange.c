@@ -185,7 +185,7 @@ static void http_exchange_finish(http_connection *connection, bay_err err)
     if (err == BAY_OK) {
         connection->exchange.outcome = HTTP_COMPLETE;
         connection_settle_later(connection);
-    } else if (err == BAY_CLOSED) {
+    } else if (err == BAY_ERR_CLOSED) {
         connection->exchange.outcome = HTTP_CUT;
     } else {
         (void)connection_account(connection);
@@ -206,7 +206,7 @@ void http_exchange_reply(http_exchange *self, int status, const http_field *fiel
     int64_t length = has_no_body(status) ? -1 : (int64_t)body.len;
     bool closes = will_close(connection);
     bay_err err = exchange_write_head(connection, status, fields, count, length, false, closes);
-    if (err == BAY_INVALID) {
+    if (err == BAY_ERR_INVALID) {
         body = STR("the reply's header fields were not valid\n");
         err = exchange_write_head(connection, 500, NULL, 0, (int64_t)body.len, false, closes);
     }
@@ -234,10 +234,10 @@ bay_err http_stream_open(http_exchange *self, int status, const http_field *fiel
     }
     http_connection *connection = exchange_connection(self);
     if (!self->is_given || connection->state >= HTTP_CLOSING) {
-        return BAY_CLOSED;
+        return BAY_ERR_CLOSED;
     }
     if (connection->state != HTTP_PENDING) {
-        return BAY_STATE;
+        return BAY_ERR_STATE;
     }
     bool is_chunked = self->minor >= 1 && !has_no_body(status);
     if (self->minor == 0) {
@@ -257,7 +257,7 @@ bay_err http_stream_open(http_exchange *self, int status, const http_field *fiel
     buf_str(&connection->cork, buf_view(&server->head));
     if (connection->cork.err != BAY_OK) {
         buf_clear(&connection->cork);
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->is_chunked = is_chunked;
     self->is_head_method = self->is_head_method || has_no_body(status);
@@ -278,7 +278,7 @@ void exchange_flush(http_exchange *self)
         return;
     }
     bay_str bytes = buf_view(&connection->cork);
-    if (connection_send(connection, &bytes, 1) == BAY_AGAIN) {
+    if (connection_send(connection, &bytes, 1) == BAY_ERR_AGAIN) {
         (void)connection_account(connection);
     }
     buf_clear(&connection->cork);
@@ -308,13 +308,13 @@ static bay_err slow_down(http_exchange *self)
 {
     http_connection *connection = exchange_connection(self);
     if (!connection_account(connection)) {
-        return BAY_CLOSED;
+        return BAY_ERR_CLOSED;
     }
     if (waiting_bytes(connection) <= connection->server->options.limits.stream_high_bytes) {
         return BAY_OK;
     }
     self->wants_drained = true;
-    return BAY_AGAIN;
+    return BAY_ERR_AGAIN;
 }
 
 bay_err http_stream_write(http_exchange *self, bay_str bytes)
@@ -325,7 +325,7 @@ bay_err http_stream_write(http_exchange *self, bay_str bytes)
     http_connection *connection = exchange_connection(self);
     if (!self->is_given || connection->state != HTTP_STREAMING ||
         !socket_is_connected(connection->socket)) {
-        return BAY_CLOSED;
+        return BAY_ERR_CLOSED;
     }
     if (bytes.len == 0 || self->is_head_method) {
         return BAY_OK;
@@ -342,18 +342,18 @@ bay_err http_stream_write(http_exchange *self, bay_str bytes)
         }
         if (connection->cork.err != BAY_OK) {
             socket_abort(connection->socket);
-            return BAY_CLOSED;
+            return BAY_ERR_CLOSED;
         }
         return BAY_OK;
     }
     spans[0] = buf_view(&connection->cork);
     if (!has_room(connection, bytes.len)) {
         socket_abort(connection->socket);
-        return BAY_CLOSED;
+        return BAY_ERR_CLOSED;
     }
     bay_err err = connection_send(connection, spans, 4);
     buf_clear(&connection->cork);
-    return err == BAY_AGAIN ? slow_down(self) : err;
+    return err == BAY_ERR_AGAIN ? slow_down(self) : err;
 }
 
 void http_stream_end_with(http_exchange *self, const http_field *trailers, size_t count)
@@ -384,7 +384,7 @@ void http_stream_end(http_exchange *self)
     if (spans[0].len + spans[1].len > 0) {
         err = connection_send(connection, spans, 2);
     } else if (waiting_bytes(connection) > 0) {
-        err = BAY_AGAIN;
+        err = BAY_ERR_AGAIN;
     }
     buf_clear(&connection->cork);
     http_exchange_finish(connection, err);

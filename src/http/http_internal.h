@@ -193,8 +193,9 @@ void connection_settle_later(http_connection *self);
 /* http_backlog.c */
 extern const reply_book_ops connection_debts;
 /* Hands up to four spans to the socket, in pieces; the rest is kept, and no limit asked. BAY_OK:
- * nothing waits; BAY_AGAIN: something does; BAY_CLOSED: the connection is lost, its socket's
- * `closed` ends the exchange. connection_account is due afterwards, unless it was BAY_OK. */
+ * nothing waits; BAY_ERR_AGAIN: something does; BAY_ERR_CLOSED: the connection is lost, its
+ * socket's `closed` ends the exchange. connection_account is due afterwards, unless it was
+ * BAY_OK. */
 bay_err connection_send(http_connection *self, const bay_str *spans, size_t count);
 /* The next pieces, once the socket has drained. The same results. */
 bay_err connection_send_rest(http_connection *self);
@@ -220,7 +221,8 @@ bool exchange_field_is_ours(bay_str name);
 
 /* HTTP/2 (http2_server.c; http2_server_none.c in a build without it). */
 extern const bool http2_is_built;
-/* Do the bytes begin with the preface of HTTP/2? BAY_AGAIN: as far as they go; BAY_NOTFOUND. */
+/* Do the bytes begin with the preface of HTTP/2? BAY_ERR_AGAIN: as far as they go;
+ * BAY_ERR_NOT_FOUND. */
 bay_err http2_preface(bay_str bytes);
 /* Takes over a connection; `bytes` are what came so far. */
 void http2_begin(http_connection *connection, bay_str bytes);

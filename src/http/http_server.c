@@ -422,11 +422,11 @@ bay_err http_server_new(loop *runs_on, const http_server_options *options, http_
     const http_server_limits *limits = &options->limits;
     if (options->handler == NULL || limits->head_bytes == 0 || limits->head_fields == 0 ||
         limits->connections == 0 || limits->body_bytes > SIZE_MAX / 32) {
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     }
     http_server *self = mem_zalloc(sizeof(http_server));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->loop = runs_on;
     self->options = *options;
@@ -461,10 +461,11 @@ bay_err http_server_new(loop *runs_on, const http_server_options *options, http_
 bay_err http_server_listen(http_server *self, bay_str address, bay_diag *diag)
 {
     if (self->listener_count == HTTP_LISTENERS_MAX) {
-        return diag_set(diag, BAY_LIMIT, "a server has at most %d listeners", HTTP_LISTENERS_MAX);
+        return diag_set(diag, BAY_ERR_LIMIT, "a server has at most %d listeners",
+                        HTTP_LISTENERS_MAX);
     }
     if (self->is_draining) {
-        return diag_set(diag, BAY_STATE, "the server is ending");
+        return diag_set(diag, BAY_ERR_STATE, "the server is ending");
     }
     http_listener *listener = &self->listeners[self->listener_count];
     *listener = (http_listener){.server = self};

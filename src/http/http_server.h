@@ -29,7 +29,7 @@ typedef struct http_handler {
     void (*request)(void *user, http_exchange *exchange);
     void (*closed)(void *user, http_exchange *exchange, bool is_complete);
     void (*drained)(void *user,
-                    http_exchange *exchange); /* after http_stream_write said BAY_AGAIN */
+                    http_exchange *exchange); /* after http_stream_write said BAY_ERR_AGAIN */
 } http_handler;
 
 /* Every bound of the server, with its default. */
@@ -45,7 +45,7 @@ typedef struct http_server_limits {
     uint32_t body_total_ms;      /* 300,000: … and for the whole of it */
     uint32_t idle_timeout_ms;    /* 75,000: keep-alive connection without a request */
     uint32_t write_timeout_ms;   /* 60,000: a peer that reads more slowly what we have for it */
-    size_t stream_high_bytes;    /* 256 KiB queued on a stream: BAY_AGAIN */
+    size_t stream_high_bytes;    /* 256 KiB queued on a stream: BAY_ERR_AGAIN */
     size_t stream_max_bytes;     /* 4 MiB queued: the connection is closed (HTTP/2: the stream) */
     size_t reply_bytes;          /* 16 MiB of replies that wait for peers, of all servers of the
                                   * process: whoever has read nothing for longest ends; 0: this */
@@ -120,7 +120,8 @@ void http_exchange_reply(http_exchange *self, int status, const http_field *fiel
 /* A streamed reply (chunked). With release_request the request's bytes and arena are freed now. */
 bay_err http_stream_open(http_exchange *self, int status, const http_field *fields, size_t count,
                          bool release_request) BAY_MUST_CHECK;
-/* Queues and sends. BAY_OK; BAY_AGAIN: taken, but stop until `drained`; BAY_CLOSED: not taken. */
+/* Queues and sends. BAY_OK; BAY_ERR_AGAIN: taken, but stop until `drained`; BAY_ERR_CLOSED: not
+ * taken. */
 bay_err http_stream_write(http_exchange *self, bay_str bytes);
 void http_stream_end(http_exchange *self);
 /* The same with trailers, in HTTP/1.1 without them (they are dropped: nobody has to read them

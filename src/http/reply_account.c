@@ -205,7 +205,7 @@ bay_err reply_book_new(loop *runs_on, size_t most, const reply_book_ops *ops, re
 {
     reply_book *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->loop = runs_on;
     self->most = most;

@@ -59,7 +59,8 @@ typedef struct reply_book_ops {
     void (*end)(reply_debt *debt);
 } reply_book_ops;
 
-/* Errors: BAY_NOMEM. Units: bytes. Threads: the loop's, as of all below but reply_account_bytes. */
+/* Errors: BAY_ERR_NOMEM. Units: bytes. Threads: the loop's, as of all below but
+ * reply_account_bytes. */
 bay_err reply_book_new(loop *loop, size_t most, const reply_book_ops *ops,
                        reply_book **out) BAY_MUST_CHECK;
 void reply_book_free(reply_book *self); /* its debts are 0; NULL is fine */

@@ -45,7 +45,7 @@ static json_tape *make_room(json_index *self, buf *out, size_t more)
     }
     size_t most = json_default_limits.max_values;
     if (more > most - self->count) {
-        note_error(out, BAY_LIMIT);
+        note_error(out, BAY_ERR_LIMIT);
         return NULL;
     }
     if (self->count + more > self->cap) {
@@ -56,7 +56,7 @@ static json_tape *make_room(json_index *self, buf *out, size_t more)
         cap = cap < most ? cap : most;
         json_tape *tape = mem_resize(self->tape, cap * sizeof(*tape));
         if (tape == NULL) {
-            note_error(out, BAY_NOMEM);
+            note_error(out, BAY_ERR_NOMEM);
             return NULL;
         }
         self->tape = tape;
@@ -155,7 +155,7 @@ static void add_copied(json_index *self, buf *out, json_val value, size_t start)
     size_t count = from->next - value.at;
     size_t len = from->end - from->start;
     if (start > UINT32_MAX - 1 - len) {
-        note_error(out, BAY_LIMIT);
+        note_error(out, BAY_ERR_LIMIT);
         return;
     }
     json_tape *to = make_room(self, out, count);
@@ -172,7 +172,7 @@ static void add_copied(json_index *self, buf *out, json_val value, size_t start)
 void json_index_copy(json_index *self, buf *out, json_val value)
 {
     if (value.doc == NULL) {
-        note_error(out, BAY_TYPE);
+        note_error(out, BAY_ERR_TYPE);
         return;
     }
     add_copied(self, out, value, out->len);
@@ -227,7 +227,7 @@ bay_err json_builder_view(json_builder *self, json_val *out)
     bool is_whole = index->count > 0 && index->parent == no_parent && !self->writer.after_key &&
                     index->tape[0].next == index->count;
     if (!is_whole) { /* nothing, two values, or something is open */
-        return BAY_SYNTAX;
+        return BAY_ERR_SYNTAX;
     }
     self->doc = (json_doc){buf_view(&self->text), index->tape, index->count, index->is_deep};
     *out = json_root(&self->doc);
@@ -240,7 +240,7 @@ bay_err json_builder_end(json_builder *self, json_val *out)
     bay_err err = json_builder_view(self, &made);
     if (err == BAY_OK) {
         err = json_clone_in(made, self->memory, out);
-        err = err == BAY_NOMEM && self->memory->is_full ? BAY_LIMIT : err;
+        err = err == BAY_ERR_NOMEM && self->memory->is_full ? BAY_ERR_LIMIT : err;
     }
     json_builder_drop(self);
     return err;

@@ -45,10 +45,10 @@ json_writer *json_builder_init(json_builder *self, arena *memory, size_t max_byt
 /* The same for secrets: memory that the text is written into is wiped, but for `memory`. */
 json_writer *json_builder_init_secret(json_builder *self, arena *memory, size_t max_bytes);
 
-/* Ends it, always; the document is copied into the arena. BAY_LIMIT, BAY_NOMEM: what stuck while it
- * was written; BAY_SYNTAX when it is not exactly one value; BAY_TYPE when a value was missing. The
- * document is marked deep if a part of it is: what was written around the parts adds at most
- * JSON_WRITER_DEPTH levels. */
+/* Ends it, always; the document is copied into the arena. BAY_ERR_LIMIT, BAY_ERR_NOMEM: what stuck
+ * while it was written; BAY_ERR_SYNTAX when it is not exactly one value; BAY_ERR_TYPE when a value
+ * was missing. The document is marked deep if a part of it is: what was written around the parts
+ * adds at most JSON_WRITER_DEPTH levels. */
 bay_err json_builder_end(json_builder *self, json_val *out) BAY_MUST_CHECK;
 /* What was written, without a copy: good until it is written on or dropped, which must follow. The
  * errors are those of json_builder_end, without those of the arena. */

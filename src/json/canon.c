@@ -65,7 +65,7 @@ static bay_err sort_members(canon *self, uint32_t object)
     }
     named *members = arena_array(self->memory, count, sizeof(*members));
     if (members == NULL) {
-        return fail_at(self, self->memory->is_full ? BAY_LIMIT : BAY_NOMEM, object);
+        return fail_at(self, self->memory->is_full ? BAY_ERR_LIMIT : BAY_ERR_NOMEM, object);
     }
     size_t i = 0;
     for (json_iter it = json_iter_of((json_val){self->doc, object}); json_next(&it); i++) {
@@ -80,7 +80,7 @@ static bay_err sort_members(canon *self, uint32_t object)
     for (i = 0; i < count; i++) {
         if (i > 0 && str_eq(members[i].name, members[i - 1].name)) {
             uint32_t second = members[i].at > before ? members[i].at : before;
-            return fail_at(self, BAY_DUPLICATE, second);
+            return fail_at(self, BAY_ERR_DUPLICATE, second);
         }
         self->after[before - self->root] = members[i].at;
         before = members[i].at;
@@ -211,7 +211,7 @@ static bay_err put_all(canon *self)
 bay_err json_canon(buf *out, json_val value, arena *memory, bay_diag *diag)
 {
     if (value.doc == NULL) {
-        return diag_set(diag, BAY_INVALID, "there is no value");
+        return diag_set(diag, BAY_ERR_INVALID, "there is no value");
     }
     if (out->err != BAY_OK) {
         return out->err;
@@ -222,7 +222,8 @@ bay_err json_canon(buf *out, json_val value, arena *memory, bay_diag *diag)
     self.after = arena_array(memory, count, sizeof(uint32_t));
     self.parent = arena_array(memory, count, sizeof(uint32_t));
     if (self.after == NULL || self.parent == NULL) {
-        return diag_set(diag, memory->is_full ? BAY_LIMIT : BAY_NOMEM, "no memory to sort members");
+        return diag_set(diag, memory->is_full ? BAY_ERR_LIMIT : BAY_ERR_NOMEM,
+                        "no memory to sort members");
     }
     bay_err err = put_all(&self);
     if (err != BAY_OK) {

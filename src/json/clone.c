@@ -30,11 +30,11 @@ json_doc *json_clone_at(json_val value, void *memory)
 bay_err json_clone(json_val value, json_doc **out)
 {
     if (value.doc == NULL) {
-        return BAY_TYPE;
+        return BAY_ERR_TYPE;
     }
     void *memory = mem_alloc(json_clone_bytes(value));
     if (memory == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     *out = json_clone_at(value, memory);
     return BAY_OK;
@@ -48,7 +48,7 @@ bay_err json_clone_in(json_val value, arena *memory, json_val *out)
     }
     void *room = arena_alloc(memory, json_clone_bytes(value));
     if (room == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     *out = json_root(json_clone_at(value, room));
     return BAY_OK;
@@ -67,7 +67,7 @@ static bay_err find_cuts(bay_str text, bay_str cut, arena *memory, uint32_t **ou
     }
     uint32_t *cuts = arena_alloc(memory, (count + 1) * sizeof(*cuts));
     if (cuts == NULL) {
-        return memory->is_full ? BAY_LIMIT : BAY_NOMEM;
+        return memory->is_full ? BAY_ERR_LIMIT : BAY_ERR_NOMEM;
     }
     at = text.at;
     for (size_t i = 0; i < count; i++) {

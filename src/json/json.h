@@ -51,24 +51,25 @@ typedef struct json_val {
 
 #define JSON_NONE ((json_val){NULL, 0})
 
-/* Indexes `text`. BAY_SYNTAX, BAY_UTF8, BAY_DEPTH, BAY_LIMIT (with offset in `diag`), BAY_NOMEM.
- * White space around the value is allowed, anything else is not. limits NULL: the defaults. */
+/* Indexes `text`. BAY_ERR_SYNTAX, BAY_ERR_UTF8, BAY_ERR_DEPTH, BAY_ERR_LIMIT (with offset in
+ * `diag`), BAY_ERR_NOMEM. White space around the value is allowed, anything else is not. limits
+ * NULL: the defaults. */
 bay_err json_parse(json_doc *out, bay_str text, const json_limits *limits, arena *memory,
                    bay_diag *diag) BAY_MUST_CHECK;
 
 json_val json_root(const json_doc *doc);
 /* A document of that value alone, in one piece of memory that mem_free gives back; its bytes stand
- * as they stood. BAY_TYPE when the value is missing, BAY_NOMEM. */
+ * as they stood. BAY_ERR_TYPE when the value is missing, BAY_ERR_NOMEM. */
 bay_err json_clone(json_val value, json_doc **out) BAY_MUST_CHECK;
 /* The same in memory of the caller's, of json_clone_bytes and aligned as a pointer is; of a value
  * that is there. */
 size_t json_clone_bytes(json_val value);
 json_doc *json_clone_at(json_val value, void *memory);
 /* The same in an arena; a missing value stays one. The copy belongs to no loop of the original's.
- * BAY_NOMEM. */
+ * BAY_ERR_NOMEM. */
 bay_err json_clone_in(json_val value, arena *memory, json_val *out) BAY_MUST_CHECK;
 /* … without `cut`, wherever it stands: a text that needs no escapes and stands inside strings only.
- * BAY_NOMEM. */
+ * BAY_ERR_NOMEM. */
 bay_err json_clone_without(json_val value, bay_str cut, arena *memory,
                            json_val *out) BAY_MUST_CHECK;
 json_kind json_kind_of(json_val value);
@@ -89,13 +90,13 @@ json_val json_get(json_val object, bay_str key);
 json_val json_item(json_val array, size_t index); /* linear */
 
 /* Picks several members in one pass: out[i] is the member named keys[i] or JSON_MISSING.
- * BAY_DUPLICATE when one of the keys stands twice (*out_duplicate, if not NULL, says which),
- * BAY_TYPE when it is no object. At most 32 keys. */
+ * BAY_ERR_DUPLICATE when one of the keys stands twice (*out_duplicate, if not NULL, says which),
+ * BAY_ERR_TYPE when it is no object. At most 32 keys. */
 bay_err json_pick(json_val object, const bay_str *keys, size_t count, json_val *out,
                   size_t *out_duplicate) BAY_MUST_CHECK;
 
-/* BAY_DUPLICATE with the offset of the second one if any object at or below `value` has a member
- * twice. */
+/* BAY_ERR_DUPLICATE with the offset of the second one if any object at or below `value` has a
+ * member twice. */
 bay_err json_check_duplicates(json_val value, bay_diag *diag) BAY_MUST_CHECK;
 
 /* Walks members or elements:  json_iter it = json_iter_of(v); while (json_next(&it)) … it.key,
@@ -115,7 +116,7 @@ bool json_next(json_iter *iter);
 json_val json_pointer(json_val root, bay_str pointer);
 
 /* Strings. json_str: the text itself when it has no escapes, else decoded into the arena.
- * BAY_TYPE, BAY_NOMEM, BAY_LIMIT. The text may contain NUL (from \u0000). */
+ * BAY_ERR_TYPE, BAY_ERR_NOMEM, BAY_ERR_LIMIT. The text may contain NUL (from \u0000). */
 bay_err json_str(json_val value, arena *memory, bay_str *out) BAY_MUST_CHECK;
 bool json_str_eq(json_val value, bay_str text); /* decoded; false for a non-string */
 bool json_str_same(json_val a, json_val b);     /* decoded; false unless both are strings */
@@ -128,9 +129,9 @@ size_t json_str_length(json_val value); /* in characters (code points); 0 for a 
 bool json_str_is_whole(json_val value);
 bool json_is_utf8(bay_str text); /* well-formed, whatever it is */
 
-/* Numbers never guess: BAY_RANGE when the value is not exactly representable (1.0 and 1e2 are
+/* Numbers never guess: BAY_ERR_RANGE when the value is not exactly representable (1.0 and 1e2 are
  * integers, 2^63 is no int64, 0.5 is no integer). json_double rounds to nearest as JSON's readers
- * do, BAY_RANGE when it overflows. Raw text: json_raw. */
+ * do, BAY_ERR_RANGE when it overflows. Raw text: json_raw. */
 bay_err json_int64(json_val value, int64_t *out) BAY_MUST_CHECK;
 bay_err json_uint64(json_val value, uint64_t *out) BAY_MUST_CHECK;
 bay_err json_double(json_val value, double *out) BAY_MUST_CHECK;
@@ -140,8 +141,8 @@ bool json_is_integer(json_val value); /* mathematically: 1.0 and 10e-1 too */
 bool json_number_eq(bay_str a, bay_str b);
 /* Mathematical order, whatever their size: below, equal to or above 0. */
 int json_number_cmp(bay_str a, bay_str b);
-/* Is `number` an integer times `step`? Exact, also for decimals. BAY_RANGE when `step` is not above
- * zero or has more than 18 significant digits. */
+/* Is `number` an integer times `step`? Exact, also for decimals. BAY_ERR_RANGE when `step` is not
+ * above zero or has more than 18 significant digits. */
 bay_err json_number_is_multiple(bay_str number, bay_str step, bool *out) BAY_MUST_CHECK;
 /* Strings that are the same and numbers that are equal have one hash, however they are written;
  * other values hash by their kind (and containers by their count) alone. */

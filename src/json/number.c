@@ -92,12 +92,12 @@ static bool magnitude_of(const json_decimal *decimal, uint64_t *out)
 bay_err json_uint64(json_val value, uint64_t *out)
 {
     if (!json_is(value, JSON_NUMBER)) {
-        return BAY_TYPE;
+        return BAY_ERR_TYPE;
     }
     json_decimal decimal = json_decimal_of(json_raw(value));
     uint64_t number;
     if (!magnitude_of(&decimal, &number) || (decimal.is_negative && number != 0)) {
-        return BAY_RANGE;
+        return BAY_ERR_RANGE;
     }
     *out = number;
     return BAY_OK;
@@ -106,13 +106,13 @@ bay_err json_uint64(json_val value, uint64_t *out)
 bay_err json_int64(json_val value, int64_t *out)
 {
     if (!json_is(value, JSON_NUMBER)) {
-        return BAY_TYPE;
+        return BAY_ERR_TYPE;
     }
     json_decimal decimal = json_decimal_of(json_raw(value));
     uint64_t number;
     if (!magnitude_of(&decimal, &number) ||
         number > (uint64_t)INT64_MAX + (decimal.is_negative ? 1 : 0)) {
-        return BAY_RANGE;
+        return BAY_ERR_RANGE;
     }
     *out = (int64_t)(decimal.is_negative ? (uint64_t)0 - number : number);
     return BAY_OK;
@@ -176,13 +176,13 @@ bay_err json_double(json_val value, double *out)
                                   1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                   1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
     if (!json_is(value, JSON_NUMBER)) {
-        return BAY_TYPE;
+        return BAY_ERR_TYPE;
     }
     json_decimal decimal = json_decimal_of(json_raw(value));
     int64_t places = json_decimal_magnitude(&decimal);
     double number = 0;
     if (decimal.digits.len > 0 && places > 400) {
-        return BAY_RANGE;
+        return BAY_ERR_RANGE;
     }
     int64_t exponent = places - (int64_t)decimal.count;
     if (decimal.digits.len > 0 && decimal.count <= 15 && exponent >= -22 && exponent <= 22) {
@@ -197,7 +197,7 @@ bay_err json_double(json_val value, double *out)
         number = round_slowly(&decimal, places);
     }
     if (isinf(number)) {
-        return BAY_RANGE;
+        return BAY_ERR_RANGE;
     }
     *out = decimal.is_negative ? -number : number;
     return BAY_OK;
@@ -292,7 +292,7 @@ bay_err json_number_is_multiple(bay_str number, bay_str step, bool *out)
     json_decimal left = json_decimal_of(number);
     json_decimal right = json_decimal_of(step);
     if (right.digits.len == 0 || right.is_negative || right.count > MOST_DIGITS) {
-        return BAY_RANGE;
+        return BAY_ERR_RANGE;
     }
     if (left.digits.len == 0) {
         *out = true;

@@ -52,7 +52,7 @@ __attribute__((cold, noinline)) static const byte *fail(indexer *self, bay_err e
 
 static const byte *fail_end(indexer *self)
 {
-    return fail(self, BAY_SYNTAX, self->end, "the text ends too early");
+    return fail(self, BAY_ERR_SYNTAX, self->end, "the text ends too early");
 }
 
 /* Makes room for `needed` entries, of which `count` are filled in. */
@@ -60,7 +60,7 @@ __attribute__((cold, noinline)) static bool grow(indexer *self, uint32_t count, 
                                                  const byte *at)
 {
     if (needed > self->max_values) {
-        fail(self, BAY_LIMIT, at, "too many values");
+        fail(self, BAY_ERR_LIMIT, at, "too many values");
         return false;
     }
     uint64_t cap = (uint64_t)self->cap * 2;
@@ -71,7 +71,7 @@ __attribute__((cold, noinline)) static bool grow(indexer *self, uint32_t count, 
                           ? mem_resize(self->heap, (size_t)cap * sizeof(*heap))
                           : NULL;
     if (heap == NULL) {
-        fail(self, BAY_NOMEM, at, "no memory for the index");
+        fail(self, BAY_ERR_NOMEM, at, "no memory for the index");
         return false;
     }
     if (self->heap == NULL) {
@@ -122,14 +122,14 @@ static inline const byte *skip_escape(indexer *self, const byte *at)
     case 'u':
         break;
     default:
-        return fail(self, BAY_SYNTAX, at + 1, "no such escape");
+        return fail(self, BAY_ERR_SYNTAX, at + 1, "no such escape");
     }
     for (size_t i = 2; i < 6; i++) {
         if (at + i == self->end) {
             return fail_end(self);
         }
         if (!is_hex(at[i])) {
-            return fail(self, BAY_SYNTAX, at + i, "a hexadecimal digit was expected");
+            return fail(self, BAY_ERR_SYNTAX, at + i, "a hexadecimal digit was expected");
         }
     }
     return at + 6;
@@ -162,7 +162,7 @@ static inline const byte *index_string(indexer *self, const byte *at, json_tape 
             break;
         }
         if (*stop != '\\') {
-            return fail(self, BAY_SYNTAX, stop, "a control character inside a string");
+            return fail(self, BAY_ERR_SYNTAX, stop, "a control character inside a string");
         }
         stop = skip_escape(self, stop);
         if (stop == NULL) {
@@ -185,7 +185,7 @@ static inline const byte *skip_digits(indexer *self, const byte *at)
 {
     if (!is_digit(at, self->end)) {
         return at == self->end ? fail_end(self)
-                               : fail(self, BAY_SYNTAX, at, "a digit was expected");
+                               : fail(self, BAY_ERR_SYNTAX, at, "a digit was expected");
     }
     do {
         at++;
@@ -202,7 +202,7 @@ static inline const byte *skip_number(indexer *self, const byte *at)
     if (at < self->end && *at == '0') {
         at++;
         if (is_digit(at, self->end)) {
-            return fail(self, BAY_SYNTAX, at, "a number with a leading zero");
+            return fail(self, BAY_ERR_SYNTAX, at, "a number with a leading zero");
         }
     } else {
         at = skip_digits(self, at);
@@ -230,7 +230,7 @@ static inline const byte *skip_word(indexer *self, const byte *at, const char *w
         i++;
     }
     return at + i == self->end ? fail_end(self)
-                               : fail(self, BAY_SYNTAX, at + i, "a value was expected");
+                               : fail(self, BAY_ERR_SYNTAX, at + i, "a value was expected");
 }
 
 /* A value that holds no others. Fills the entry in; the byte after the value, or NULL. */
@@ -256,7 +256,7 @@ static inline const byte *index_scalar(indexer *self, const byte *at, json_tape 
         break;
     default:
         if (*at != '-' && !is_digit(at, self->end)) {
-            return fail(self, BAY_SYNTAX, at, "a value was expected");
+            return fail(self, BAY_ERR_SYNTAX, at, "a value was expected");
         }
         kind = JSON_NUMBER;
         stop = skip_number(self, at);
@@ -273,7 +273,7 @@ static inline const byte *index_key(indexer *self, const byte *at, json_tape *sl
         return fail_end(self);
     }
     if (*at != '"') {
-        return fail(self, BAY_SYNTAX, at, "a member's name was expected");
+        return fail(self, BAY_ERR_SYNTAX, at, "a member's name was expected");
     }
     at = index_string(self, at, slot, index);
     if (at == NULL) {
@@ -284,7 +284,7 @@ static inline const byte *index_key(indexer *self, const byte *at, json_tape *sl
         return fail_end(self);
     }
     if (*at != ':') {
-        return fail(self, BAY_SYNTAX, at, "a colon was expected");
+        return fail(self, BAY_ERR_SYNTAX, at, "a colon was expected");
     }
     return skip_space(at + 1, self->end);
 }
@@ -323,7 +323,7 @@ static const byte *index_value(indexer *self, const byte *at)
             if (depth >= self->max_depth) {
                 self->is_deep = true;
                 if (!self->marks_depth) {
-                    return fail(self, BAY_DEPTH, at, "nested too deeply");
+                    return fail(self, BAY_ERR_DEPTH, at, "nested too deeply");
                 }
             }
             depth++;
@@ -364,7 +364,7 @@ static const byte *index_value(indexer *self, const byte *at)
             return fail_end(self);
         }
         if (*at != ',') {
-            return fail(self, BAY_SYNTAX, at, "a comma or the container's end was expected");
+            return fail(self, BAY_ERR_SYNTAX, at, "a comma or the container's end was expected");
         }
         at = skip_space(at + 1, end);
     }
@@ -378,7 +378,7 @@ static bay_err index_text(indexer *self)
     if (at != NULL) {
         at = skip_space(at, self->end);
         if (at != self->end) {
-            at = fail(self, BAY_SYNTAX, at, "something follows the value");
+            at = fail(self, BAY_ERR_SYNTAX, at, "something follows the value");
         }
     }
     return at != NULL ? BAY_OK : self->err;
@@ -390,7 +390,7 @@ static bay_err reader_keep(const indexer *self, bay_str text, arena *memory, jso
     size_t bytes = self->count * sizeof(json_tape);
     json_tape *tape = arena_alloc(memory, bytes);
     if (tape == NULL) {
-        return memory->is_full ? BAY_LIMIT : BAY_NOMEM;
+        return memory->is_full ? BAY_ERR_LIMIT : BAY_ERR_NOMEM;
     }
     memcpy(tape, self->tape, bytes);
     *out = (json_doc){text, tape, self->count, self->is_deep};
@@ -405,7 +405,7 @@ bay_err json_parse(json_doc *out, bay_str text, const json_limits *limits, arena
     }
     if (text.len > limits->max_bytes || text.len >= UINT32_MAX) {
         size_t most = limits->max_bytes < UINT32_MAX ? limits->max_bytes : UINT32_MAX - 1U;
-        return diag_at(diag, BAY_LIMIT, most, "the text is longer than %zu bytes", most);
+        return diag_at(diag, BAY_ERR_LIMIT, most, "the text is longer than %zu bytes", most);
     }
     json_tape scratch[SCRATCH_ENTRIES];
     const byte *begin = text.len > 0 ? (const byte *)text.at : (const byte *)"";
@@ -423,9 +423,9 @@ bay_err json_parse(json_doc *out, bay_str text, const json_limits *limits, arena
         .marks_depth = (limits->max_depth & JSON_MARK_DEPTH) != 0,
     };
     bay_err err = index_text(&self);
-    if (valid != end && (err == BAY_OK || (err == BAY_SYNTAX && self.where == valid))) {
-        fail(&self, BAY_UTF8, valid, "invalid UTF-8");
-        err = BAY_UTF8;
+    if (valid != end && (err == BAY_OK || (err == BAY_ERR_SYNTAX && self.where == valid))) {
+        fail(&self, BAY_ERR_UTF8, valid, "invalid UTF-8");
+        err = BAY_ERR_UTF8;
     }
     if (err != BAY_OK) {
         diag_at(diag, err, (size_t)(self.where - begin), "%s", self.what);

@@ -103,7 +103,7 @@ static bay_err decode(bay_str inside, char *out, size_t *out_len)
         }
         uint32_t code = json_escape_read(&at, end);
         if (json_is_surrogate(code)) {
-            return BAY_UTF8;
+            return BAY_ERR_UTF8;
         }
         char encoded[4];
         size_t encoded_len = json_utf8_put(encoded, code);
@@ -115,7 +115,7 @@ static bay_err decode(bay_str inside, char *out, size_t *out_len)
 bay_err json_str(json_val value, arena *memory, bay_str *out)
 {
     if (!json_is(value, JSON_STRING)) {
-        return BAY_TYPE;
+        return BAY_ERR_TYPE;
     }
     const json_tape *entry = &value.doc->tape[value.at];
     bay_str inside = tape_inside(value.doc, entry);
@@ -125,7 +125,7 @@ bay_err json_str(json_val value, arena *memory, bay_str *out)
     }
     char *text = arena_alloc(memory, inside.len);
     if (text == NULL) {
-        return memory->is_full ? BAY_LIMIT : BAY_NOMEM;
+        return memory->is_full ? BAY_ERR_LIMIT : BAY_ERR_NOMEM;
     }
     size_t len;
     bay_err err = decode(inside, text, &len);

@@ -168,10 +168,10 @@ bay_err json_pick(json_val object, const bay_str *keys, size_t count, json_val *
                   size_t *out_duplicate)
 {
     if (count > PICK_MAX) {
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     }
     if (json_kind_of(object) != JSON_OBJECT) {
-        return BAY_TYPE;
+        return BAY_ERR_TYPE;
     }
     json_val found[PICK_MAX];
     uint64_t lengths = 0; /* a key of another length needs no look */
@@ -196,7 +196,7 @@ bay_err json_pick(json_val object, const bay_str *keys, size_t count, json_val *
                 if (out_duplicate != NULL) {
                     *out_duplicate = i;
                 }
-                return BAY_DUPLICATE;
+                return BAY_ERR_DUPLICATE;
             }
             found[i] = (json_val){doc, at + 1};
         }
@@ -264,7 +264,7 @@ static bay_err find_among_many(const json_doc *doc, uint32_t object, size_t memb
     }
     uint32_t *slots = mem_array(cap, sizeof(*slots)); /* 0: free (the root is nobody's key) */
     char *decoded = mem_alloc(longest);
-    bay_err err = slots != NULL && decoded != NULL ? BAY_OK : BAY_NOMEM;
+    bay_err err = slots != NULL && decoded != NULL ? BAY_OK : BAY_ERR_NOMEM;
     uint64_t seed = rand_u64();
     uint32_t second = 0;
     for (uint32_t at = object + 1; err == BAY_OK && second == 0 && at < end;
@@ -310,7 +310,7 @@ bay_err json_check_duplicates(json_val value, bay_diag *diag)
         }
         if (second != 0) {
             bay_str name = str_head(raw_at(doc, &doc->tape[second]), 80);
-            return diag_at(diag, BAY_DUPLICATE, doc->tape[second].start, "%.*s stands twice",
+            return diag_at(diag, BAY_ERR_DUPLICATE, doc->tape[second].start, "%.*s stands twice",
                            BAY_STR(name));
         }
     }

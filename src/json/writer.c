@@ -47,7 +47,7 @@ static void open_container(json_writer *self, char bracket)
     separate(self);
     self->depth++;
     if (self->depth > JSON_WRITER_DEPTH && self->out->err == BAY_OK) {
-        self->out->err = BAY_LIMIT;
+        self->out->err = BAY_ERR_LIMIT;
     }
     self->has_member <<= 1;
     if (self->index != NULL) {

@@ -40,20 +40,21 @@ bay_err mcp_request_ask(mcp_request *shown, mcp_method_id method, bay_str params
     request *self = request_of(shown);
     const mcp_method *row = mcp_method_of(method);
     if (shown->is_cancelled || self->is_finished || self->channel == NULL || self->peer == NULL) {
-        return shown->session == NULL && !shown->is_cancelled ? BAY_UNSUPPORTED : BAY_CLOSED;
+        return shown->session == NULL && !shown->is_cancelled ? BAY_ERR_UNSUPPORTED
+                                                              : BAY_ERR_CLOSED;
     }
     bool is_known = mcp_method_find(row->text, shown->revision->id, MCP_SENDER_SERVER) == row;
     if (shown->revision->era == MCP_MODERN || !is_known || row->is_notification ||
         !has_capability(self, row->capability)) {
-        return BAY_UNSUPPORTED;
+        return BAY_ERR_UNSUPPORTED;
     }
     if (self->peer->is_deaf) {
-        return BAY_CLOSED;
+        return BAY_ERR_CLOSED;
     }
     mcp_server *server = shown->server;
     ask *one = mem_alloc(sizeof(*one));
     if (one == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     if (now_ms > server->now_ms) {
         server->now_ms = now_ms;
@@ -69,7 +70,7 @@ bay_err mcp_request_ask(mcp_request *shown, mcp_method_id method, bay_str params
     bay_err err = write_ask(out, one->number, method, params);
     uint64_t number = one->number;
     err = err == BAY_OK ? response_channel_event(self->channel, out) : err;
-    if (err == BAY_OK || err == BAY_AGAIN) {
+    if (err == BAY_OK || err == BAY_ERR_AGAIN) {
         return BAY_OK;
     }
     /* Not sent. If the carrier ended the request meanwhile, the ask has been answered already. */
@@ -80,7 +81,7 @@ bay_err mcp_request_ask(mcp_request *shown, mcp_method_id method, bay_str params
             list_remove(&sent->peer_link);
             list_remove(&sent->server_link);
             mem_free(sent);
-            return err == BAY_CANCELLED ? BAY_CLOSED : err;
+            return err == BAY_ERR_CANCELLED ? BAY_ERR_CLOSED : err;
         }
     }
     return BAY_OK;
@@ -161,7 +162,7 @@ void mcp_request_withdraw(mcp_request *shown, const void *user, bay_str reason)
     one->answered = NULL;
     tell_client(one, reason);
     if (find_of(self, user) == one) {
-        ask_end(one, BAY_CANCELLED, NULL);
+        ask_end(one, BAY_ERR_CANCELLED, NULL);
     }
 }
 
@@ -181,7 +182,7 @@ void asks_close(peer *self)
     list_link *link;
     self->is_deaf = true;
     while ((link = list_first(&self->asks)) != NULL) {
-        ask_end(CONTAINER_OF(link, ask, peer_link), BAY_CLOSED, NULL);
+        ask_end(CONTAINER_OF(link, ask, peer_link), BAY_ERR_CLOSED, NULL);
     }
 }
 
@@ -195,7 +196,7 @@ uint64_t asks_tick(mcp_server *self)
         }
         tell_client(one, STR("Timed out"));
         if (list_first(&self->asks) == link) {
-            ask_end(one, BAY_TIMEOUT, NULL);
+            ask_end(one, BAY_ERR_TIMEOUT, NULL);
         }
     }
     return UINT64_MAX;

@@ -7,9 +7,9 @@ bay_err batch_check(const request *read)
 {
     size_t count = json_count(read->shown.message.root);
     if (count == 0) {
-        return BAY_PROTOCOL;
+        return BAY_ERR_PROTOCOL;
     }
-    return count > BATCH_MAX ? BAY_LIMIT : BAY_OK;
+    return count > BATCH_MAX ? BAY_ERR_LIMIT : BAY_OK;
 }
 
 static void batch_refuse(response_channel *through, mcp_server *server, bay_str id, int code,
@@ -28,11 +28,11 @@ static void receive_one(mcp_server *server, bay_str text, mcp_session *session,
     rpc_fault fault = {0};
     request *one;
     bay_err err = request_read(server, text, &one, &fault);
-    if (err == BAY_NOMEM) {
+    if (err == BAY_ERR_NOMEM) {
         batch_refuse(through, server, STR("null"), RPC_INTERNAL_ERROR, "Out of memory");
         return;
     }
-    if (err == BAY_UNSUPPORTED) {
+    if (err == BAY_ERR_UNSUPPORTED) {
         request_discard(one);
         batch_refuse(through, server, STR("null"), RPC_INVALID_REQUEST, "A batch holds no batches");
         return;

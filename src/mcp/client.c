@@ -86,11 +86,11 @@ bay_err mcp_client_new(const mcp_client_options *options, const mcp_client_event
 {
     if (options->oldest > options->newest || options->newest >= MCP_REVISION_COUNT ||
         ops->send == NULL) {
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     }
     mcp_client *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->events = *events;
     self->user = user;
@@ -228,7 +228,7 @@ void mcp_client_free(mcp_client *self)
     }
     mcp_client_enter(self, 0);
     self->is_dead = true;
-    fail_everything(self, BAY_CANCELLED, "the client was closed", true);
+    fail_everything(self, BAY_ERR_CANCELLED, "the client was closed", true);
     mcp_client_leave(self);
 }
 
@@ -309,7 +309,8 @@ static void fail_open(mcp_client *self)
     }
     while ((link = list_first(&self->failing)) != NULL) {
         mcp_call *call = CONTAINER_OF(link, mcp_call, link);
-        mcp_call_fail(call, BAY_EXITED, call->was_sent, "ended when it was asked server/discover");
+        mcp_call_fail(call, BAY_ERR_EXITED, call->was_sent,
+                      "ended when it was asked server/discover");
     }
 }
 
@@ -362,9 +363,9 @@ void mcp_client_close(mcp_client *self)
     }
     buf_clear(&self->session);
     mcp_client_set_state(self, MCP_CLIENT_BROKEN);
-    self->broken_err = BAY_CANCELLED;
+    self->broken_err = BAY_ERR_CANCELLED;
     snprintf(self->broken_text, sizeof(self->broken_text), "the client was closed");
-    fail_everything(self, BAY_CANCELLED, "the client was closed", false);
+    fail_everything(self, BAY_ERR_CANCELLED, "the client was closed", false);
     mcp_client_leave(self);
 }
 

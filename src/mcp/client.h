@@ -40,10 +40,10 @@ typedef enum mcp_link_kind {
 
 typedef struct mcp_link_ops {
     /* Sends one message; views are borrowed for the call. `exchange` is not 0 for requests: the
-     * transport names it in every mcp_client_* call about that exchange. BAY_OK, BAY_AGAIN (taken),
-     * or an error: not sent. Must not call back into the engine before it returns. timeout_ms 0: no
-     * bound; else the time after which the engine has given up at the latest. For whom it is sent
-     * says mcp_client_sends_for. */
+     * transport names it in every mcp_client_* call about that exchange. BAY_OK, BAY_ERR_AGAIN
+     * (taken), or an error: not sent. Must not call back into the engine before it returns.
+     * timeout_ms 0: no bound; else the time after which the engine has given up at the latest. For
+     * whom it is sent says mcp_client_sends_for. */
     bay_err (*send)(void *link, uint64_t exchange, bay_str message, const mcp_field *fields,
                     size_t count, uint32_t timeout_ms);
     /* HTTP: close that exchange; nothing more about it comes. May be called from inside any
@@ -196,7 +196,7 @@ typedef struct mcp_client_options {
 bay_err mcp_client_new(const mcp_client_options *options, const mcp_client_events *events,
                        void *user, const mcp_link_ops *ops, void *link,
                        mcp_client **out) BAY_MUST_CHECK;
-void mcp_client_free(mcp_client *self); /* open calls fail with BAY_CANCELLED first */
+void mcp_client_free(mcp_client *self); /* open calls fail with BAY_ERR_CANCELLED first */
 
 const char *mcp_client_label(const mcp_client *self);
 mcp_client_state mcp_client_state_of(const mcp_client *self);
@@ -210,8 +210,8 @@ bool mcp_client_has(const mcp_client *self,
                     bay_str capability); /* "tools", "resources.subscribe" */
 size_t mcp_client_open_calls(const mcp_client *self);
 
-/* Starts a call; nothing of `events` runs before it returns. BAY_BUSY at the bound, BAY_CLOSED when
- * BROKEN, BAY_UNSUPPORTED when the server's revision has no such method. */
+/* Starts a call; nothing of `events` runs before it returns. BAY_ERR_BUSY at the bound,
+ * BAY_ERR_CLOSED when BROKEN, BAY_ERR_UNSUPPORTED when the server's revision has no such method. */
 bay_err mcp_client_call(mcp_client *self, const mcp_call_spec *spec, const mcp_call_events *events,
                         void *user, uint64_t now_ms, mcp_call **out, bay_diag *diag) BAY_MUST_CHECK;
 /* Tells the server (notifications/cancelled, or closing the stream) and ends the call without
@@ -246,8 +246,8 @@ typedef enum mcp_listening {
     MCP_LISTEN_REFUSED,
 } mcp_listening;
 mcp_listening mcp_client_listening(const mcp_client *self);
-/* A notification of the owner's own; `params`: a raw object, or empty. BAY_CLOSED when not READY,
- * BAY_UNSUPPORTED when it is of another revision, BAY_INVALID. */
+/* A notification of the owner's own; `params`: a raw object, or empty. BAY_ERR_CLOSED when not
+ * READY, BAY_ERR_UNSUPPORTED when it is of another revision, BAY_ERR_INVALID. */
 bay_err mcp_client_tell(mcp_client *self, bay_str method, bay_str params, uint64_t now_ms,
                         bay_diag *diag) BAY_MUST_CHECK;
 /* Ends politely: DELETE of a legacy session, listens closed. */

@@ -136,11 +136,11 @@ bool mcp_client_is_modern(const mcp_client *self)
 bay_err mcp_client_subscribe(mcp_client *self, bay_str uri, bool is_wanted, uint64_t now_ms)
 {
     if (uri.len == 0 || uri.len > CLIENT_MAX_URI) {
-        return uri.len == 0 ? BAY_INVALID : BAY_LIMIT;
+        return uri.len == 0 ? BAY_ERR_INVALID : BAY_ERR_LIMIT;
     }
     bool is_ready = self->state == MCP_CLIENT_READY;
     if (is_wanted && is_ready && !mcp_client_has(self, STR("resources.subscribe"))) {
-        return BAY_UNSUPPORTED;
+        return BAY_ERR_UNSUPPORTED;
     }
     char *known = map_get(&self->subscriptions, uri);
     if ((known != NULL) == is_wanted) {
@@ -149,12 +149,12 @@ bay_err mcp_client_subscribe(mcp_client *self, bay_str uri, bool is_wanted, uint
     if (is_wanted) {
         known = mem_dup(uri.at, uri.len);
         if (known == NULL) {
-            return BAY_NOMEM;
+            return BAY_ERR_NOMEM;
         }
         bay_err err = map_put(&self->subscriptions, (bay_str){known, uri.len}, known, NULL);
         if (err != BAY_OK) {
             mem_free(known);
-            return err == BAY_LIMIT ? BAY_BUSY : err;
+            return err == BAY_ERR_LIMIT ? BAY_ERR_BUSY : err;
         }
     } else {
         map_remove(&self->subscriptions, uri);

@@ -205,7 +205,7 @@ mcp_call *mcp_call_start(mcp_client *self, call_purpose purpose, mcp_method_id m
                          json_val params, const mcp_revision *revision, uint32_t timeout_ms,
                          bay_err *out_err)
 {
-    *out_err = BAY_NOMEM;
+    *out_err = BAY_ERR_NOMEM;
     mcp_call *call = mcp_call_new(self, purpose);
     if (call == NULL) {
         return NULL;
@@ -364,7 +364,7 @@ void mcp_call_expire(mcp_call *call)
         mcp_call_tell_cancelled(call, STR("timed out"));
     }
     mcp_client_enter(self, self->now_ms);
-    mcp_call_fail(call, BAY_TIMEOUT, was_sent, text);
+    mcp_call_fail(call, BAY_ERR_TIMEOUT, was_sent, text);
     if (is_unconfirmed_silence && !self->is_dead) {
         mcp_client_detect_doubt_silence(self);
     }

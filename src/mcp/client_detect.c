@@ -54,23 +54,23 @@ bay_err mcp_client_detect_status_err(int status)
     case 401:
     case 403:
     case 407:
-        return BAY_DENIED;
+        return BAY_ERR_DENIED;
     case 408:
     case 504:
-        return BAY_TIMEOUT;
+        return BAY_ERR_TIMEOUT;
     case 413:
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     case 429:
     case 503:
-        return BAY_BUSY;
+        return BAY_ERR_BUSY;
     default:
-        return status >= 500 ? BAY_CLOSED : BAY_PROTOCOL;
+        return status >= 500 ? BAY_ERR_CLOSED : BAY_ERR_PROTOCOL;
     }
 }
 
 void mcp_client_detect_status_text(int status, char *out, size_t size)
 {
-    if (mcp_client_detect_status_err(status) == BAY_DENIED) {
+    if (mcp_client_detect_status_err(status) == BAY_ERR_DENIED) {
         snprintf(out, size,
                  "the server refused access (HTTP status %d): give it credentials that it accepts, "
                  "in an Authorization header field",
@@ -90,7 +90,7 @@ static void no_version(mcp_client *self, const char *what, json_val said)
              BAY_STR(mcp_revision_of(self->oldest)->text),
              BAY_STR(mcp_revision_of(self->newest)->text), raw.len > 0 ? ", the server said " : "",
              BAY_STR(raw));
-    mcp_client_break(self, BAY_VERSION, text, false);
+    mcp_client_break(self, BAY_ERR_VERSION, text, false);
 }
 
 void mcp_client_detect_probe(mcp_client *self, const mcp_revision *version)
@@ -201,19 +201,19 @@ static void probed_failure(mcp_client *self, const mcp_call *call, const mcp_out
 {
     char text[CLIENT_TEXT];
     bool is_refused =
-        call->status >= 400 && mcp_client_detect_status_err(call->status) != BAY_PROTOCOL;
+        call->status >= 400 && mcp_client_detect_status_err(call->status) != BAY_ERR_PROTOCOL;
     if (is_refused || call->status >= 500) {
         mcp_client_detect_status_text(call->status, text, sizeof(text));
         mcp_client_break(self, mcp_client_detect_status_err(call->status), text, false);
         return;
     }
     /* Silence on a duplex link, or an answer that is none. */
-    bool is_silence = (outcome->err == BAY_TIMEOUT || outcome->err == BAY_PROTOCOL) &&
+    bool is_silence = (outcome->err == BAY_ERR_TIMEOUT || outcome->err == BAY_ERR_PROTOCOL) &&
                       !mcp_client_is_http(self) && may_speak(self, MCP_LEGACY);
     bool is_other =
-        call->status != 0 && (outcome->err == BAY_PROTOCOL || outcome->err == BAY_CLOSED);
+        call->status != 0 && (outcome->err == BAY_ERR_PROTOCOL || outcome->err == BAY_ERR_CLOSED);
     if (is_silence || is_other) {
-        self->is_probe_unheard = is_silence && outcome->err == BAY_TIMEOUT;
+        self->is_probe_unheard = is_silence && outcome->err == BAY_ERR_TIMEOUT;
         begin_legacy(self);
         return;
     }
@@ -227,7 +227,7 @@ void mcp_client_detect_probed(mcp_client *self, mcp_call *call, const mcp_outcom
     }
     self->probe = NULL;
     bool is_denied =
-        call->status >= 400 && mcp_client_detect_status_err(call->status) == BAY_DENIED;
+        call->status >= 400 && mcp_client_detect_status_err(call->status) == BAY_ERR_DENIED;
     if (outcome->kind == MCP_OUTCOME_RESULT) {
         probed_result(self, outcome);
     } else if (outcome->kind == MCP_OUTCOME_FAILED || is_denied) {
@@ -309,18 +309,18 @@ static void initialized_error(mcp_client *self, const mcp_outcome *outcome)
     snprintf(text, sizeof(text), "the server refused initialize: error %d, %.*s",
              outcome->error_code, BAY_STR(said));
     bool is_version = is_modern_error(outcome->error_code) || json_count(data) > 0;
-    mcp_client_break(self, is_version ? BAY_VERSION : BAY_PROTOCOL, text, false);
+    mcp_client_break(self, is_version ? BAY_ERR_VERSION : BAY_ERR_PROTOCOL, text, false);
 }
 
 static void initialized_failure(mcp_client *self, const mcp_call *call, const mcp_outcome *outcome)
 {
     char text[CLIENT_TEXT];
     int status = call->status;
-    if (status < 400 || outcome->err == BAY_TIMEOUT) {
+    if (status < 400 || outcome->err == BAY_ERR_TIMEOUT) {
         mcp_client_break(self, outcome->err, outcome->text, false);
         return;
     }
-    bool is_refused = mcp_client_detect_status_err(status) != BAY_PROTOCOL;
+    bool is_refused = mcp_client_detect_status_err(status) != BAY_ERR_PROTOCOL;
     if (!is_refused && probe_instead(self)) {
         return;
     }
@@ -342,7 +342,7 @@ void mcp_client_detect_initialized(mcp_client *self, mcp_call *call, const mcp_o
     }
     self->probe = NULL;
     bool is_denied =
-        call->status >= 400 && mcp_client_detect_status_err(call->status) == BAY_DENIED;
+        call->status >= 400 && mcp_client_detect_status_err(call->status) == BAY_ERR_DENIED;
     if (outcome->kind == MCP_OUTCOME_RESULT && call->fault != BAY_OK) {
         mcp_client_break(self, call->fault, "the server's Mcp-Session-Id is not visible ASCII",
                          false);

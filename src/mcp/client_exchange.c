@@ -51,7 +51,7 @@ void mcp_client_head(mcp_client *self, uint64_t exchange, int status, bay_str se
             buf_clear(&self->next_session);
             buf_str(&self->next_session, is_visible ? session : (bay_str){0});
             if (!is_visible || self->next_session.err != BAY_OK) {
-                call->fault = BAY_PROTOCOL;
+                call->fault = BAY_ERR_PROTOCOL;
             }
         }
     }
@@ -78,7 +78,7 @@ static void ended_unanswered(mcp_call *call, bay_err err, bool was_sent, const c
     if (mcp_client_legacy_lost_session(call) && !mcp_client_is_modern(self)) {
         uint32_t serial = call->session_serial;
         if (is_resumed || !mcp_call_requeue(call)) {
-            mcp_call_fail(call, BAY_CLOSED, is_resumed, "the server forgot the session");
+            mcp_call_fail(call, BAY_ERR_CLOSED, is_resumed, "the server forgot the session");
         }
         if (!self->is_dead) {
             mcp_client_legacy_session_lost(self, serial);
@@ -96,7 +96,8 @@ static void ended_unanswered(mcp_call *call, bay_err err, bool was_sent, const c
     } else if (err != BAY_OK) {
         mcp_call_fail(call, err, was_sent || is_resumed, text);
     } else {
-        mcp_call_fail(call, BAY_CLOSED, true, "the server ended the exchange without an answer");
+        mcp_call_fail(call, BAY_ERR_CLOSED, true,
+                      "the server ended the exchange without an answer");
     }
 }
 

@@ -150,7 +150,7 @@ void mcp_client_legacy_listen(mcp_call *call)
         call->session_serial = self->session_serial;
         err = self->ops.listen(self->link, call->exchange, fields, count);
     }
-    if (err != BAY_OK && err != BAY_AGAIN) {
+    if (err != BAY_OK && err != BAY_ERR_AGAIN) {
         call->is_exchange_open = false;
         if (call->purpose == CALL_STREAM) {
             wait_to_listen(call);

@@ -25,7 +25,8 @@ static bay_err call_check(const mcp_client *self, const mcp_call_spec *spec,
     if (spec->method.len == 0 || spec->method.len > RPC_MAX_METHOD_BYTES ||
         str_eq(spec->method, STR("initialize")) || (kind != JSON_MISSING && kind != JSON_OBJECT) ||
         (meta_kind != JSON_MISSING && meta_kind != JSON_OBJECT)) {
-        return diag_set(diag, BAY_INVALID, "not a method that can be called, or params no object");
+        return diag_set(diag, BAY_ERR_INVALID,
+                        "not a method that can be called, or params no object");
     }
     const mcp_revision *revision = self->state == MCP_CLIENT_READY ? self->revision : NULL;
     const mcp_method *method = NULL;
@@ -37,10 +38,10 @@ static bay_err call_check(const mcp_client *self, const mcp_call_spec *spec,
         }
     }
     if (method != NULL && method->is_notification) {
-        return diag_set(diag, BAY_INVALID, "%.*s is a notification", BAY_STR(spec->method));
+        return diag_set(diag, BAY_ERR_INVALID, "%.*s is a notification", BAY_STR(spec->method));
     }
     if (method == NULL && method_is_ours(spec->method)) {
-        return diag_set(diag, BAY_UNSUPPORTED, "%.*s is not in revision %.*s",
+        return diag_set(diag, BAY_ERR_UNSUPPORTED, "%.*s is not in revision %.*s",
                         BAY_STR(spec->method),
                         BAY_STR(revision != NULL ? revision->text : STR("that may be spoken")));
     }
@@ -69,11 +70,11 @@ bay_err mcp_client_call(mcp_client *self, const mcp_call_spec *spec, const mcp_c
                         void *user, uint64_t now_ms, mcp_call **out, bay_diag *diag)
 {
     if (self->state == MCP_CLIENT_BROKEN || self->is_dead) {
-        return diag_set(diag, BAY_CLOSED, "%s",
+        return diag_set(diag, BAY_ERR_CLOSED, "%s",
                         self->broken_text[0] != '\0' ? self->broken_text : "the link is gone");
     }
     if (self->user_count >= self->max_calls) {
-        return diag_set(diag, BAY_BUSY, "%zu calls are under way", self->user_count);
+        return diag_set(diag, BAY_ERR_BUSY, "%zu calls are under way", self->user_count);
     }
     const mcp_method *method = NULL;
     bay_err err = call_check(self, spec, &method, diag);
@@ -84,7 +85,7 @@ bay_err mcp_client_call(mcp_client *self, const mcp_call_spec *spec, const mcp_c
     mcp_call *call = mcp_call_new(self, CALL_USER);
     if (call == NULL) {
         mcp_client_leave(self);
-        return diag_set(diag, BAY_NOMEM, "out of memory");
+        return diag_set(diag, BAY_ERR_NOMEM, "out of memory");
     }
     call->method = method;
     call->events = *events;
@@ -127,13 +128,14 @@ void mcp_client_flush(mcp_client *self)
         call->method = mcp_method_find(name, self->revision->id, MCP_SENDER_CLIENT);
         bay_err err = BAY_OK;
         if (call->method == NULL && method_is_ours(name)) {
-            err = BAY_UNSUPPORTED;
+            err = BAY_ERR_UNSUPPORTED;
         } else {
             err = mcp_call_open(call, self->revision, JSON_NONE, JSON_NONE);
         }
         if (err != BAY_OK) {
             mcp_call_fail(call, err, false,
-                          err == BAY_UNSUPPORTED ? "the revision spoken has no such method" : NULL);
+                          err == BAY_ERR_UNSUPPORTED ? "the revision spoken has no such method"
+                                                     : NULL);
         }
     }
     self->is_flushing = false;
@@ -151,7 +153,7 @@ void mcp_call_cancel(mcp_call *self, bay_str reason)
         mcp_call_tell_cancelled(self, reason);
     }
     self->events = (mcp_call_events){0};
-    mcp_outcome outcome = {.kind = MCP_OUTCOME_FAILED, .err = BAY_CANCELLED};
+    mcp_outcome outcome = {.kind = MCP_OUTCOME_FAILED, .err = BAY_ERR_CANCELLED};
     mcp_call_finish(self, &outcome);
     mcp_client_leave(client);
 }

@@ -21,7 +21,7 @@ __attribute__((cold, noinline)) static void finish_misshapen(mcp_call *call,
 {
     char text[CLIENT_TEXT];
     mcp_outcome outcome = {
-        .kind = MCP_OUTCOME_FAILED, .err = BAY_PROTOCOL, .was_sent = true, .text = text};
+        .kind = MCP_OUTCOME_FAILED, .err = BAY_ERR_PROTOCOL, .was_sent = true, .text = text};
     bay_str method = call->method != NULL ? call->method->text : STR("its method");
     snprintf(text, sizeof(text), "what the server answered is no result of %.*s: %s%s%s",
              BAY_STR(method), fault->place, fault->place[0] != '\0' ? " " : "it ", fault->text);
@@ -86,7 +86,7 @@ static mcp_call *answered_call(mcp_client *self, mcp_call *owner, const rpc_mess
         if (call == owner || (message->kind == RPC_ERROR && is_null_id(message->id))) {
             return owner;
         }
-        owner->fault = BAY_PROTOCOL;
+        owner->fault = BAY_ERR_PROTOCOL;
         owner->fault_text = "it names another id";
         return NULL;
     }
@@ -114,7 +114,7 @@ static void fail_misnamed(mcp_call *call, bay_str id)
     char text[CLIENT_TEXT];
     snprintf(text, sizeof(text), "the server answered with id %.*s where %llu was asked",
              BAY_STR(str_head(id, 64)), (unsigned long long)call->id);
-    mcp_call_fail(call, BAY_PROTOCOL, true, text);
+    mcp_call_fail(call, BAY_ERR_PROTOCOL, true, text);
 }
 
 static void receive_answer(mcp_client *self, mcp_call *owner, const rpc_message *message)
@@ -227,7 +227,7 @@ static void receive_cancelled(mcp_client *self, json_val params)
     /* mcp 2026-07-28 basic/patterns/cancellation: the server's way to end a listen on stdio */
     mcp_call *call = subscription_of(self, id);
     if (call != NULL) {
-        mcp_call_fail(call, BAY_CLOSED, true, "the server ended the subscription");
+        mcp_call_fail(call, BAY_ERR_CLOSED, true, "the server ended the subscription");
     }
 }
 
@@ -429,7 +429,7 @@ static bool fail_answered(mcp_client *self, uint64_t exchange, const rpc_fault *
         return false;
     }
     snprintf(text, sizeof(text), "the server's answer is no JSON-RPC response: %s", fault->text);
-    mcp_call_fail(call, BAY_PROTOCOL, true, text);
+    mcp_call_fail(call, BAY_ERR_PROTOCOL, true, text);
     return true;
 }
 
@@ -439,18 +439,18 @@ static void receive_garbage(mcp_client *self, uint64_t exchange, bay_err err,
                             const rpc_fault *fault)
 {
     const char *why = fault->text != NULL ? fault->text : bay_err_text(err);
-    if (err == BAY_PROTOCOL && fail_answered(self, exchange, fault)) {
+    if (err == BAY_ERR_PROTOCOL && fail_answered(self, exchange, fault)) {
         return;
     }
     LOG(LOG_DEBUG, "mcp", "%s: an unreadable message was ignored: %s", self->label, why);
     if (exchange == 0) {
         self->unread_text = why;
         self->unread_ms = self->now_ms;
-        if (err == BAY_NOMEM) {
+        if (err == BAY_ERR_NOMEM) {
             /* It may have been an answer; nobody must wait for it in vain. */
             mcp_client_break(self, err, "no memory to read a message", false);
         } else if (++self->garbage > CLIENT_MAX_GARBAGE) {
-            mcp_client_break(self, BAY_PROTOCOL, "the server sends what is no MCP", false);
+            mcp_client_break(self, BAY_ERR_PROTOCOL, "the server sends what is no MCP", false);
         }
         return;
     }
@@ -458,11 +458,11 @@ static void receive_garbage(mcp_client *self, uint64_t exchange, bay_err err,
     if (call == NULL || call->phase != PHASE_OPEN) {
         return;
     }
-    call->fault = err == BAY_NOMEM ? BAY_NOMEM : BAY_PROTOCOL;
+    call->fault = err == BAY_ERR_NOMEM ? BAY_ERR_NOMEM : BAY_ERR_PROTOCOL;
     call->fault_text = why; /* static */
     if (++call->garbage > CLIENT_MAX_GARBAGE && call->purpose != CALL_STREAM) {
         mcp_call_abandon(call);
-        mcp_call_fail(call, BAY_PROTOCOL, true, "the server sends what is no MCP");
+        mcp_call_fail(call, BAY_ERR_PROTOCOL, true, "the server sends what is no MCP");
     }
 }
 
@@ -472,7 +472,7 @@ static void deliver(mcp_client *self, uint64_t exchange, const rpc_message *mess
     if (message->root.doc->is_deep && message->kind != RPC_RESULT) {
         rpc_fault fault = {.text = "The message is nested too deeply"};
         fault.answers = message->kind == RPC_ERROR ? message->id : (bay_str){0};
-        receive_garbage(self, exchange, BAY_PROTOCOL, &fault);
+        receive_garbage(self, exchange, BAY_ERR_PROTOCOL, &fault);
         return;
     }
     dispatch(self, exchange, message, memory);
@@ -483,7 +483,7 @@ static void receive_batch(mcp_client *self, uint64_t exchange, json_val batch, a
     bool may = self->revision != NULL && self->revision->batches &&
                self->state == MCP_CLIENT_READY && json_count(batch) > 0;
     if (!may) {
-        receive_garbage(self, exchange, BAY_PROTOCOL, &(rpc_fault){.text = "It is a batch"});
+        receive_garbage(self, exchange, BAY_ERR_PROTOCOL, &(rpc_fault){.text = "It is a batch"});
         return;
     }
     json_iter iter = json_iter_of(batch);
@@ -507,7 +507,7 @@ static void receive_text(mcp_client *self, uint64_t exchange, bay_str text, aren
     json_limits limits = json_any_depth;
     limits.max_bytes = self->max_message_bytes;
     bay_err err = rpc_message_parse(&message, &doc, text, &limits, memory, &fault);
-    if (err == BAY_UNSUPPORTED) {
+    if (err == BAY_ERR_UNSUPPORTED) {
         receive_batch(self, exchange, message.root, memory);
     } else if (err != BAY_OK) {
         receive_garbage(self, exchange, err, &fault);
@@ -523,7 +523,7 @@ static void receive_too_much(mcp_client *self, uint64_t exchange)
 {
     static const char text[] = "the message is larger than this client takes";
     if (exchange == 0) {
-        mcp_client_break(self, BAY_LIMIT, text, false);
+        mcp_client_break(self, BAY_ERR_LIMIT, text, false);
         return;
     }
     mcp_call *call = mcp_call_by_exchange(self, exchange);
@@ -532,9 +532,9 @@ static void receive_too_much(mcp_client *self, uint64_t exchange)
     }
     mcp_call_abandon(call);
     if (call == self->stream) {
-        mcp_client_legacy_stream_ended(self, BAY_LIMIT);
+        mcp_client_legacy_stream_ended(self, BAY_ERR_LIMIT);
     } else if (call->phase == PHASE_OPEN) {
-        mcp_call_fail(call, BAY_LIMIT, true, text);
+        mcp_call_fail(call, BAY_ERR_LIMIT, true, text);
     }
 }
 

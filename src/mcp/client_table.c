@@ -29,7 +29,7 @@ static bay_err table_grow(id_table *self)
     id_table bigger = {.cap = self->cap == 0 ? TABLE_FIRST : self->cap * 2, .len = self->len};
     bigger.slots = mem_array(bigger.cap, sizeof(id_slot));
     if (bigger.slots == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     for (size_t i = 0; i < self->cap; i++) {
         if (self->slots[i].key != 0) {

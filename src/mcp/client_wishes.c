@@ -8,20 +8,20 @@ bay_err mcp_client_tell(mcp_client *self, bay_str method, bay_str params, uint64
                         bay_diag *diag)
 {
     if (self->is_dead || self->state != MCP_CLIENT_READY) {
-        return diag_set(diag, BAY_CLOSED, "the server cannot be spoken to just now");
+        return diag_set(diag, BAY_ERR_CLOSED, "the server cannot be spoken to just now");
     }
     if (method.len == 0 || method.len > RPC_MAX_METHOD_BYTES) {
-        return diag_set(diag, BAY_INVALID, "a method has 1 to %d bytes", RPC_MAX_METHOD_BYTES);
+        return diag_set(diag, BAY_ERR_INVALID, "a method has 1 to %d bytes", RPC_MAX_METHOD_BYTES);
     }
     const mcp_method *known = NULL;
     for (int i = 0; known == NULL && i < MCP_REVISION_COUNT; i++) {
         known = mcp_method_find(method, (mcp_revision_id)i, MCP_SENDER_CLIENT);
     }
     if (known != NULL && !known->is_notification) {
-        return diag_set(diag, BAY_INVALID, "%.*s is a request", BAY_STR(method));
+        return diag_set(diag, BAY_ERR_INVALID, "%.*s is a request", BAY_STR(method));
     }
     if (known != NULL && mcp_method_find(method, self->revision->id, MCP_SENDER_CLIENT) == NULL) {
-        return diag_set(diag, BAY_UNSUPPORTED, "%.*s is not in revision %.*s", BAY_STR(method),
+        return diag_set(diag, BAY_ERR_UNSUPPORTED, "%.*s is not in revision %.*s", BAY_STR(method),
                         BAY_STR(self->revision->text));
     }
     mcp_client_enter(self, now_ms);
@@ -101,7 +101,7 @@ mcp_listening mcp_client_listening(const mcp_client *self)
 bay_err mcp_client_note_subscription(mcp_client *self, bay_str uri, bool is_wanted, uint64_t now_ms)
 {
     if (uri.len == 0 || uri.len > CLIENT_MAX_URI) {
-        return uri.len == 0 ? BAY_INVALID : BAY_LIMIT;
+        return uri.len == 0 ? BAY_ERR_INVALID : BAY_ERR_LIMIT;
     }
     char *known = map_get(&self->subscriptions, uri);
     if (!is_wanted) {
@@ -112,12 +112,12 @@ bay_err mcp_client_note_subscription(mcp_client *self, bay_str uri, bool is_want
     if (known == NULL) {
         known = mem_dup(uri.at, uri.len);
         if (known == NULL) {
-            return BAY_NOMEM;
+            return BAY_ERR_NOMEM;
         }
         bay_err err = map_put(&self->subscriptions, (bay_str){known, uri.len}, known, NULL);
         if (err != BAY_OK) {
             mem_free(known);
-            return err == BAY_LIMIT ? BAY_BUSY : err;
+            return err == BAY_ERR_LIMIT ? BAY_ERR_BUSY : err;
         }
     }
     if (self->state == MCP_CLIENT_READY && !mcp_client_is_modern(self)) {

@@ -318,7 +318,7 @@ static bay_err send_on_scratch(mcp_call *call, const mcp_revision *revision, jso
     err = self->ops.send(self->link, call->exchange, buf_view(&scratch->message), fields, count,
                          call->purpose == CALL_LISTEN ? 0 : bound);
     self->sends_for = NULL;
-    if (err == BAY_AGAIN) {
+    if (err == BAY_ERR_AGAIN) {
         self->is_clogged = self->kind != MCP_LINK_HTTP;
         err = BAY_OK;
     }
@@ -341,14 +341,14 @@ bay_err mcp_client_post(mcp_client *self, bay_str message)
     }
     /* A peer that makes us talk without reading what we say is cut off. */
     if (self->is_clogged && ++self->clogged_count > CLIENT_MAX_CLOGGED) {
-        mcp_client_break(self, BAY_LIMIT, "the server does not read what it asked for", false);
+        mcp_client_break(self, BAY_ERR_LIMIT, "the server does not read what it asked for", false);
         return BAY_OK;
     }
     mcp_field fields[MCP_MAX_FIELDS];
     size_t count = mcp_client_legacy_fields(self, (bay_str){0}, fields);
     mcp_client_trace(self, true, message, fields, count);
     bay_err err = self->ops.send(self->link, 0, message, fields, count, self->call_timeout_ms);
-    if (err == BAY_AGAIN) {
+    if (err == BAY_ERR_AGAIN) {
         self->is_clogged = self->kind != MCP_LINK_HTTP;
         return BAY_OK;
     }

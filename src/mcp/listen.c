@@ -126,7 +126,7 @@ static bay_err grant(listen_stream *self, const request *from, json_val filter)
 {
     const declared *has = server_declared(self->server, from->shown.revision);
     if (has == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     for (size_t i = 0; i < ARRAY_LEN(filter_rows); i++) {
         if (json_true(json_get(filter, filter_rows[i].member)) &&
@@ -139,8 +139,8 @@ static bay_err grant(listen_stream *self, const request *from, json_val filter)
     while (has->has_subscribe && json_next(&it)) {
         bay_str uri;
         if (json_str(it.value, from->shown.memory, &uri) != BAY_OK ||
-            subscription_add(self->server, uri, &by) == BAY_NOMEM) {
-            return BAY_NOMEM;
+            subscription_add(self->server, uri, &by) == BAY_ERR_NOMEM) {
+            return BAY_ERR_NOMEM;
         }
     }
     return BAY_OK;

@@ -37,7 +37,7 @@ static bay_err read_type(walk *self, json_val schema, bay_str name, json_kind *o
     } else if (json_str_eq(type, STR("boolean"))) {
         *out = JSON_TRUE;
     } else {
-        return diag_at(self->diag, BAY_PROTOCOL, json_offset(schema),
+        return diag_at(self->diag, BAY_ERR_PROTOCOL, json_offset(schema),
                        "x-mcp-header \"%.*s\" stands on a property that is no string, integer or "
                        "boolean",
                        BAY_STR(str_head(name, 64)));
@@ -48,12 +48,12 @@ static bay_err read_type(walk *self, json_val schema, bay_str name, json_kind *o
 static bay_err check_name(walk *self, json_val annotation, bay_str name)
 {
     if (!header_name_is_valid(name)) {
-        return diag_at(self->diag, BAY_PROTOCOL, json_offset(annotation),
+        return diag_at(self->diag, BAY_ERR_PROTOCOL, json_offset(annotation),
                        "x-mcp-header is not a header field name");
     }
     for (size_t i = 0; i < self->count; i++) {
         if (str_eq_nocase(self->params[i].header, name)) {
-            return diag_at(self->diag, BAY_PROTOCOL, json_offset(annotation),
+            return diag_at(self->diag, BAY_ERR_PROTOCOL, json_offset(annotation),
                            "x-mcp-header \"%.*s\" is used twice", BAY_STR(str_head(name, 64)));
         }
     }
@@ -63,7 +63,7 @@ static bay_err check_name(walk *self, json_val annotation, bay_str name)
 static bay_err add_annotation(walk *self, json_val schema, json_val annotation, size_t path_len)
 {
     if (!json_is(annotation, JSON_STRING)) {
-        return diag_at(self->diag, BAY_PROTOCOL, json_offset(annotation),
+        return diag_at(self->diag, BAY_ERR_PROTOCOL, json_offset(annotation),
                        "x-mcp-header is not a string");
     }
     bay_str name;
@@ -85,10 +85,10 @@ static bay_err add_annotation(walk *self, json_val schema, json_val annotation, 
     }
     bay_str *path = arena_array(self->memory, path_len, sizeof(bay_str));
     if (self->params == NULL || path == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     if (self->count == MCP_MAX_PARAM_HEADERS) {
-        return diag_at(self->diag, BAY_PROTOCOL, json_offset(annotation),
+        return diag_at(self->diag, BAY_ERR_PROTOCOL, json_offset(annotation),
                        "more than %d properties carry x-mcp-header", MCP_MAX_PARAM_HEADERS);
     }
     memcpy(path, self->path, path_len * sizeof(bay_str));
@@ -155,7 +155,7 @@ static bay_err walk_schema(walk *self, json_val schema, size_t path_len, bool is
         return BAY_OK;
     }
     if (depth > MAX_SCHEMA_DEPTH) {
-        return diag_at(self->diag, BAY_PROTOCOL, json_offset(schema),
+        return diag_at(self->diag, BAY_ERR_PROTOCOL, json_offset(schema),
                        "the schema is nested too deeply");
     }
     bool has_annotation = false;
@@ -164,7 +164,7 @@ static bay_err walk_schema(walk *self, json_val schema, size_t path_len, bool is
         bay_err err = BAY_OK;
         if (json_str_eq(it.key, STR("x-mcp-header"))) {
             if (!is_static || path_len == 0 || has_annotation) {
-                return diag_at(self->diag, BAY_PROTOCOL, json_offset(it.key),
+                return diag_at(self->diag, BAY_ERR_PROTOCOL, json_offset(it.key),
                                "x-mcp-header stands where it is not allowed: only properties of "
                                "the arguments may carry it, once");
             }
@@ -202,7 +202,7 @@ static json_val value_of(const mcp_param *param, json_val arguments)
     return value;
 }
 
-/* The header's text for a value that has one; BAY_NOTFOUND for one that has none. */
+/* The header's text for a value that has one; BAY_ERR_NOT_FOUND for one that has none. */
 static bay_err value_text(json_val value, arena *memory, buf *out)
 {
     bay_str text;
@@ -223,16 +223,16 @@ static bay_err value_text(json_val value, arena *memory, buf *out)
         return out->err;
     case JSON_NUMBER:
         if (!json_is_integer(value)) {
-            return BAY_NOTFOUND;
+            return BAY_ERR_NOT_FOUND;
         }
         if (json_int64(value, &number) != BAY_OK || number > MAX_SAFE_INTEGER ||
             number < -MAX_SAFE_INTEGER) {
-            return BAY_RANGE;
+            return BAY_ERR_RANGE;
         }
         buf_int(out, number);
         return out->err;
     default:
-        return BAY_NOTFOUND;
+        return BAY_ERR_NOT_FOUND;
     }
 }
 
@@ -242,7 +242,7 @@ bay_err mcp_param_value(const mcp_param *param, json_val arguments, arena *memor
     buf text;
     buf_init(&text, json_raw(value).len * 2 + 64);
     bay_err err = value_text(value, memory, &text);
-    if (err == BAY_NOTFOUND) {
+    if (err == BAY_ERR_NOT_FOUND) {
         *out = (bay_str){NULL, 0};
         err = BAY_OK;
     } else if (err == BAY_OK) {

@@ -22,8 +22,9 @@ typedef struct mcp_param_table {
 
 enum { MCP_MAX_PARAM_HEADERS = 64, MCP_MAX_PARAM_DEPTH = 16 };
 
-/* Reads the annotations of an inputSchema. BAY_PROTOCOL (with the reason in `diag`) when any breaks
- * the rules: then the tool is to be left out by a client. An empty table is BAY_OK with count 0. */
+/* Reads the annotations of an inputSchema. BAY_ERR_PROTOCOL (with the reason in `diag`) when any
+ * breaks the rules: then the tool is to be left out by a client. An empty table is BAY_OK with
+ * count 0. */
 bay_err mcp_param_table_read(mcp_param_table *out, json_val input_schema, arena *memory,
                              bay_diag *diag) BAY_MUST_CHECK;
 

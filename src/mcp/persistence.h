@@ -21,7 +21,7 @@ typedef enum mcp_keep {
 
 typedef struct mcp_persistence {
     /* Appends the id of a session that begins: mcp_session_prefix, then any of A-Z a-z 0-9 - _.
-     * BAY_NOMEM, or whatever keeps it from being made. */
+     * BAY_ERR_NOMEM, or whatever keeps it from being made. */
     bay_err (*name)(void *user, const mcp_revision *revision, const auth_principal *principal,
                     buf *out);
     /* What mcp_session_write says of it is not what it was. True: it is being kept;
@@ -63,8 +63,8 @@ bool mcp_server_holds(const mcp_server *self, bay_str session_id);
 /* Takes up a session that another engine wrote, with its events in their order. Requests that were
  * under way get the persister's answer on their streams. One that it holds already stays as it is.
  * `kept_by`: as by mcp_session_set_kept_by; still the caller's on failure, and when it was held.
- * Errors: BAY_SYNTAX: not written by mcp_session_write, or by a later release; BAY_BUSY: as many
- * sessions as there may be; BAY_NOMEM. */
+ * Errors: BAY_ERR_SYNTAX: not written by mcp_session_write, or by a later release; BAY_ERR_BUSY: as
+ * many sessions as there may be; BAY_ERR_NOMEM. */
 bay_err mcp_session_restore(mcp_server *server, bay_str id, const auth_principal *principal,
                             bay_str written, const mcp_kept_event *events, size_t count,
                             void *kept_by, uint64_t now_ms) BAY_MUST_CHECK;

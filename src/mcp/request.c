@@ -28,17 +28,17 @@ bay_err request_read(mcp_server *server, bay_str text, request **out, rpc_fault 
     if (text.len > server->options.json.max_bytes) {
         *fault = (rpc_fault){
             .code = RPC_INVALID_REQUEST, .id = STR("null"), .text = "The message is too large"};
-        return BAY_PROTOCOL;
+        return BAY_ERR_PROTOCOL;
     }
     arena_pool_entry *home = request_arena_take(server);
     if (home == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     bay_str copy;
     request *self = arena_zalloc(&home->memory, sizeof(*self));
     if (self == NULL || arena_dup(&home->memory, text, &copy) != BAY_OK) {
         request_arena_release(server, home);
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->home = home;
     self->shown.server = server;
@@ -47,8 +47,8 @@ bay_err request_read(mcp_server *server, bay_str text, request **out, rpc_fault 
     self->shown.arrived_ms = server->now_ms;
     bay_err err = rpc_message_parse(&self->shown.message, &self->doc, copy, &server->options.json,
                                     &home->memory, fault);
-    if (err != BAY_OK && err != BAY_UNSUPPORTED) {
-        if (err == BAY_PROTOCOL && !str_eq(fault->id, STR("null"))) {
+    if (err != BAY_OK && err != BAY_ERR_UNSUPPORTED) {
+        if (err == BAY_ERR_PROTOCOL && !str_eq(fault->id, STR("null"))) {
             /* The copy goes now; the same bytes stand in the caller's text. */
             fault->id.at = text.at + (fault->id.at - copy.at);
         }
@@ -76,11 +76,11 @@ bay_err request_read_envelope(request *self)
     json_val object = self->shown.message.params;
     if (json_is(object, JSON_OBJECT) &&
         json_pick(object, in_params, ARRAY_LEN(in_params), params, NULL) != BAY_OK) {
-        return BAY_PROTOCOL;
+        return BAY_ERR_PROTOCOL;
     }
     if (json_is(params[0], JSON_OBJECT) &&
         json_pick(params[0], in_meta, ARRAY_LEN(in_meta), meta, NULL) != BAY_OK) {
-        return BAY_PROTOCOL;
+        return BAY_ERR_PROTOCOL;
     }
     self->envelope = (envelope){.meta = params[0],
                                 .name = params[1],
@@ -110,9 +110,10 @@ bay_err request_read_name(request *self)
                          ? self->envelope.name
                          : json_get(self->shown.message.params, method->name_field);
     if (!json_is(value, JSON_STRING)) {
-        return BAY_PROTOCOL;
+        return BAY_ERR_PROTOCOL;
     }
-    return json_str(value, self->shown.memory, &self->shown.name) == BAY_OK ? BAY_OK : BAY_NOMEM;
+    return json_str(value, self->shown.memory, &self->shown.name) == BAY_OK ? BAY_OK
+                                                                            : BAY_ERR_NOMEM;
 }
 
 const char *request_name_fault(const mcp_method *method)
@@ -193,7 +194,7 @@ static bool begin_finish(request *self, call_outcome how)
     if (!self->has_part) {
         self->how = self->shown.is_cancelled ? CALL_CANCELLED : how;
     }
-    asks_end(self, BAY_CANCELLED);
+    asks_end(self, BAY_ERR_CANCELLED);
     return self->channel != NULL && !self->shown.is_cancelled;
 }
 
@@ -215,7 +216,7 @@ static void send_answer(request *self, int status)
     mcp_server *server = self->shown.server;
     buf *out = &server->out;
     if (out->err != BAY_OK) {
-        bool is_limit = out->err == BAY_LIMIT;
+        bool is_limit = out->err == BAY_ERR_LIMIT;
         self->how = CALL_ERROR;
         buf_clear(out);
         rpc_write_error(out, self->shown.message.id, RPC_INTERNAL_ERROR,
@@ -365,7 +366,7 @@ void mcp_request_error_object(mcp_request *shown, json_val error)
 
 static void tell_cancelled(request *self)
 {
-    asks_end(self, BAY_CANCELLED);
+    asks_end(self, BAY_ERR_CANCELLED);
     detach_channel(self);
     mcp_server *server = self->shown.server;
     if (!self->is_finished && server != NULL) {
@@ -407,7 +408,7 @@ static bool begin_part(request *self, call_outcome how)
         return false;
     }
     self->hold++;
-    asks_end(self, BAY_CANCELLED);
+    asks_end(self, BAY_ERR_CANCELLED);
     if (self->shown.is_cancelled || self->is_finished) {
         let_go(self);
         return false;
@@ -463,7 +464,7 @@ void peer_close(peer *self, const char *text)
         } else {
             request_cancel(one);
         }
-        asks_end(one, BAY_CLOSED);
+        asks_end(one, BAY_ERR_CLOSED);
         detach_channel(one);
         leave_peer(one);
         one->shown.session = NULL;

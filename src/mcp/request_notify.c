@@ -20,7 +20,7 @@ bay_err mcp_request_notify(mcp_request *shown, mcp_method_id method, bay_str par
 {
     request *self = request_of(shown);
     if (!is_reachable(self)) {
-        return BAY_CANCELLED;
+        return BAY_ERR_CANCELLED;
     }
     return notify(self, method, params);
 }
@@ -29,7 +29,7 @@ bay_err mcp_request_log(mcp_request *shown, mcp_log_level level, bay_str params)
 {
     request *self = request_of(shown);
     if (!is_reachable(self)) {
-        return BAY_CANCELLED;
+        return BAY_ERR_CANCELLED;
     }
     /* mcp 2026-07-28 server/utilities/logging: none without logLevel. */
     mcp_log_level wanted = shown->session != NULL ? shown->session->level : shown->log_level;
@@ -50,7 +50,7 @@ bay_err mcp_request_progress(mcp_request *shown, double progress, bay_str member
 {
     request *self = request_of(shown);
     if (!is_reachable(self)) {
-        return BAY_CANCELLED;
+        return BAY_ERR_CANCELLED;
     }
     if (shown->progress_token.len == 0 || !isfinite(progress) ||
         (self->has_progress && progress <= self->progress)) {

@@ -100,7 +100,7 @@ static bay_err open_stream(response_channel *self)
 {
     stream *opened = stream_new(self->session, self->owner.carrier, false);
     if (opened == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->owner.carrier = NULL;
     self->stream = opened;
@@ -154,7 +154,7 @@ bay_err response_channel_event(response_channel *self, buf *json)
     if (self->connection != NULL) {
         mcp_carrier *carrier = self->connection->carrier;
         return carrier != NULL ? carrier->ops->event(carrier, buf_view(json), STR(""))
-                               : BAY_CANCELLED;
+                               : BAY_ERR_CANCELLED;
     }
     if (self->session != NULL && self->stream == NULL && self->owner.carrier != NULL) {
         bay_err err = open_stream(self);
@@ -166,7 +166,7 @@ bay_err response_channel_event(response_channel *self, buf *json)
         return stream_event(self->stream, buf_view(json), false);
     }
     if (self->owner.carrier == NULL || self->is_legacy) {
-        return BAY_CANCELLED;
+        return BAY_ERR_CANCELLED;
     }
     self->is_streaming = true;
     mcp_carrier *carrier = self->owner.carrier;

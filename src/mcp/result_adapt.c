@@ -98,11 +98,11 @@ bay_err mcp_result_adapt(buf *out, const request *to, json_val result)
     json_val at[AT_COUNT];
     bay_err err = json_pick(result, dressing, AT_COUNT, at, NULL);
     if (err != BAY_OK) {
-        return BAY_PROTOCOL;
+        return BAY_ERR_PROTOCOL;
     }
     bool is_modern = to->shown.revision->era == MCP_MODERN;
     if (!is_modern && json_str_eq(at[AT_TYPE], STR("input_required"))) {
-        return BAY_PROTOCOL;
+        return BAY_ERR_PROTOCOL;
     }
     result_adapt_newer newer = result_adapt_newer_content(to, result);
     bool is_changed = newer.content.len > 0 || newer.is_no_object;
@@ -198,7 +198,7 @@ bay_err mcp_error_adapt(buf *out, const request *to, json_val error, int *out_co
     int64_t code = 0;
     if (json_int64(json_get(error, STR("code")), &code) != BAY_OK || code < INT32_MIN ||
         code > INT32_MAX || !json_is(json_get(error, STR("message")), JSON_STRING)) {
-        return BAY_PROTOCOL;
+        return BAY_ERR_PROTOCOL;
     }
     int dressed = mcp_error_code_adapt(to->shown.revision, (int)code);
     if (to->shown.revision->era != MCP_MODERN && is_missing_resource(to, error, code)) {

@@ -5,9 +5,9 @@
 
 #include "mcp/server_internal.h"
 
-/* A whole response to `request`, appended to `out`. BAY_PROTOCOL: `result` is no object, has one of
- * the dressing members twice, or asks for input that this revision cannot give; `out` is then as it
- * was. Failures of `out` stick in it. */
+/* A whole response to `request`, appended to `out`. BAY_ERR_PROTOCOL: `result` is no object, has
+ * one of the dressing members twice, or asks for input that this revision cannot give; `out` is
+ * then as it was. Failures of `out` stick in it. */
 bay_err mcp_result_adapt(buf *out, const request *to, json_val result) BAY_MUST_CHECK;
 
 /* The same for members without braces and without any dressing. */
@@ -30,7 +30,7 @@ void result_adapt_put_content(json_writer *writer, const request *to,
 /* The code this revision has for what `code` says. */
 int mcp_error_code_adapt(const mcp_revision *revision, int code);
 
-/* A whole error response from an upstream's error object. BAY_PROTOCOL when it is none. */
+/* A whole error response from an upstream's error object. BAY_ERR_PROTOCOL when it is none. */
 bay_err mcp_error_adapt(buf *out, const request *to, json_val error, int *out_code) BAY_MUST_CHECK;
 
 /* HTTP status of an error response. */

@@ -107,7 +107,7 @@ static bay_err keep_texts(mcp_server *self, const mcp_server_options *options)
     bay_err err = texts.err;
     if (err == BAY_OK) {
         self->texts = mem_alloc(texts.len + options->instructions.len + 1);
-        err = self->texts != NULL ? BAY_OK : BAY_NOMEM;
+        err = self->texts != NULL ? BAY_OK : BAY_ERR_NOMEM;
     }
     if (err == BAY_OK) {
         char *at = self->texts;
@@ -129,11 +129,11 @@ bay_err mcp_server_new(const mcp_server_options *options, const mcp_service *ser
                        mcp_server **out)
 {
     if (options->newest >= MCP_REVISION_COUNT || options->oldest > options->newest) {
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     }
     mcp_server *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->options = *options;
     set_defaults(&self->options);
@@ -151,7 +151,7 @@ bay_err mcp_server_new(const mcp_server_options *options, const mcp_service *ser
     buf_init(&self->out, bytes < SIZE_MAX / 4 ? bytes * 2 + 1024 * 1024 : SIZE_MAX / 2);
     bay_err err = keep_texts(self, options);
     if (err == BAY_OK && !buf_reserve(&self->out, SPARE_OUT_BYTES)) {
-        err = BAY_NOMEM;
+        err = BAY_ERR_NOMEM;
     }
     if (err != BAY_OK) {
         mcp_server_free(self);

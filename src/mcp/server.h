@@ -38,7 +38,7 @@ typedef struct mcp_carrier_ops {
     void (*answer)(mcp_carrier *self, int status, bay_str json, bay_str session, bay_str allow);
     /* One message on the stream (HTTP: opens text/event-stream first) or line. `event_id` empty:
      * none; `json` empty: a priming event; both empty: opens the stream (the reply's head goes out
-     * now) and sends nothing. BAY_AGAIN: taken, slow down until mcp_server_drained. */
+     * now) and sends nothing. BAY_ERR_AGAIN: taken, slow down until mcp_server_drained. */
     bay_err (*event)(mcp_carrier *self, bay_str json, bay_str event_id);
     /* The stream ends after what was sent. Last call on the carrier. Duplex (may be NULL): the
      * server is being freed, its connection is closed already. */
@@ -91,8 +91,8 @@ bay_err mcp_connection_open(mcp_server *self, mcp_carrier *carrier,
  * the principal that began it. The engine takes a reference of its own. */
 void mcp_connection_identify(mcp_connection *self, const auth_principal *principal);
 void mcp_connection_receive(mcp_connection *self, bay_str message, uint64_t now_ms);
-/* The peer says nothing any more, but still listens: what was asked of it ends (BAY_CLOSED), and
- * nothing more is asked. */
+/* The peer says nothing any more, but still listens: what was asked of it ends (BAY_ERR_CLOSED),
+ * and nothing more is asked. */
 void mcp_connection_input_ended(mcp_connection *self);
 void mcp_connection_drained(mcp_connection *self);
 /* The peer is gone: open requests are cancelled; no more calls on the carrier. */
@@ -144,7 +144,7 @@ typedef struct mcp_service {
     /* The peer cancelled or is gone. The service stops what it can and still finishes the request
      * (now or later); nothing more reaches the peer. */
     void (*cancelled)(void *self, mcp_request *request);
-    /* After mcp_request_notify said BAY_AGAIN. May be NULL. */
+    /* After mcp_request_notify said BAY_ERR_AGAIN. May be NULL. */
     void (*drained)(void *self, mcp_request *request);
     /* Members of the `capabilities` object for a client of this revision (inside an open object).
      * What they admit is remembered until mcp_server_changed. */
@@ -156,7 +156,7 @@ typedef struct mcp_service {
     bool (*knows_method)(void *self, bay_str method, const mcp_revision *revision);
     /* A subscriber asks for a resource, perhaps one that others listen to already. The service
      * says, without effects, what the URI (call->shown) is part of: NULL is the service itself.
-     * BAY_NOTFOUND makes the subscription fail (legacy) or be left out of the acknowledgement
+     * BAY_ERR_NOT_FOUND makes the subscription fail (legacy) or be left out of the acknowledgement
      * (modern). May be NULL: everything may be subscribed to. */
     bay_err (*resolve_subscription)(void *self, const call_context *call, call_target **out);
     /* The first listener of a resource came, or the last one left. May be NULL. Fails as above. */
@@ -252,7 +252,7 @@ void mcp_request_part_result(mcp_request *self, json_val result);
 void mcp_request_part_error(mcp_request *self, int code, bay_str message, bay_str data);
 
 /* A notification that belongs to this request, on its own stream. `params` is a raw object.
- * BAY_AGAIN: taken, wait for `drained`. BAY_CANCELLED: the peer is gone. */
+ * BAY_ERR_AGAIN: taken, wait for `drained`. BAY_ERR_CANCELLED: the peer is gone. */
 bay_err mcp_request_notify(mcp_request *self, mcp_method_id method, bay_str params);
 /* The same for a log message; `level` is the one that `params` name. One below the wanted level is
  * dropped here. */
@@ -266,7 +266,7 @@ bay_err mcp_request_progress(mcp_request *self, double progress, bay_str members
  * nothing happens. */
 void mcp_request_release_stream(mcp_request *self, uint32_t retry_ms);
 
-/* A request of ours to the client, on this request's stream (legacy only; BAY_UNSUPPORTED for
+/* A request of ours to the client, on this request's stream (legacy only; BAY_ERR_UNSUPPORTED for
  * modern clients: answer input_required instead; and for a client that lacks the capability).
  * `answered` runs exactly once: `response` NULL with an error when the client is gone, cancelled or
  * too slow. */

@@ -14,7 +14,7 @@ bay_err mcp_connection_open(mcp_server *server, mcp_carrier *carrier, mcp_connec
 {
     mcp_connection *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->server = server;
     self->carrier = carrier;
@@ -97,7 +97,7 @@ static void server_duplex_refuse(mcp_connection *self, bay_str id, int code, con
 static void receive_batch(mcp_connection *self, request *read)
 {
     bool is_known = self->session != NULL && self->session->revision->batches;
-    bay_err err = is_known ? batch_check(read) : BAY_UNSUPPORTED;
+    bay_err err = is_known ? batch_check(read) : BAY_ERR_UNSUPPORTED;
     response_channel *through = err == BAY_OK ? response_channel_new_batch(self->server) : NULL;
     if (through == NULL) {
         request_discard(read);
@@ -106,9 +106,9 @@ static void receive_batch(mcp_connection *self, request *read)
             return;
         }
         server_duplex_refuse(self, STR(""), RPC_INVALID_REQUEST,
-                             err == BAY_UNSUPPORTED ? "Batches are not supported here"
-                             : err == BAY_LIMIT     ? "The batch holds too many messages"
-                                                    : "The batch is empty",
+                             err == BAY_ERR_UNSUPPORTED ? "Batches are not supported here"
+                             : err == BAY_ERR_LIMIT     ? "The batch holds too many messages"
+                                                        : "The batch is empty",
                              STR(""));
         return;
     }
@@ -172,15 +172,15 @@ static void receive(mcp_connection *self, bay_str message)
     rpc_fault fault = {0};
     request *read;
     bay_err err = request_read(self->server, message, &read, &fault);
-    if (err == BAY_NOMEM) {
+    if (err == BAY_ERR_NOMEM) {
         server_duplex_refuse(self, STR(""), RPC_INTERNAL_ERROR, "Out of memory", STR(""));
         return;
     }
-    if (err == BAY_PROTOCOL) {
+    if (err == BAY_ERR_PROTOCOL) {
         server_duplex_refuse(self, fault.id, fault.code, fault.text, STR(""));
         return;
     }
-    if (err == BAY_UNSUPPORTED) {
+    if (err == BAY_ERR_UNSUPPORTED) {
         receive_batch(self, read);
         return;
     }

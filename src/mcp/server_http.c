@@ -198,11 +198,12 @@ static void post_batch(request *read, const http_head *http, mcp_carrier *carrie
         request_discard(read);
         return;
     }
-    bay_err err = session->revision->batches ? batch_check(read) : BAY_UNSUPPORTED;
+    bay_err err = session->revision->batches ? batch_check(read) : BAY_ERR_UNSUPPORTED;
     if (err != BAY_OK) {
         server_http_refuse(self, carrier, 400, STR(""), RPC_INVALID_REQUEST,
-                           err == BAY_UNSUPPORTED ? "Batches are not part of this protocol revision"
-                           : err == BAY_LIMIT     ? "The batch holds too many messages"
+                           err == BAY_ERR_UNSUPPORTED
+                               ? "Batches are not part of this protocol revision"
+                           : err == BAY_ERR_LIMIT ? "The batch holds too many messages"
                                                   : "The batch is empty");
         request_discard(read);
         return;
@@ -263,15 +264,15 @@ static void post(mcp_server *self, const http_head *http, mcp_carrier *carrier)
     rpc_fault fault = {0};
     request *read;
     bay_err err = request_read(self, http->request->body, &read, &fault);
-    if (err == BAY_NOMEM) {
+    if (err == BAY_ERR_NOMEM) {
         refuse_memory(carrier);
         return;
     }
-    if (err == BAY_PROTOCOL) {
+    if (err == BAY_ERR_PROTOCOL) {
         server_http_refuse(self, carrier, 400, fault.id, fault.code, fault.text);
         return;
     }
-    if (err == BAY_UNSUPPORTED) {
+    if (err == BAY_ERR_UNSUPPORTED) {
         post_batch(read, http, carrier);
         return;
     }

@@ -217,17 +217,18 @@ void request_arena_release(mcp_server *self,
                            arena_pool_entry *one); /* self NULL: the server is gone */
 
 /* ---- request.c */
-/* A request-to-be in an arena of its own: `text` copied and read. BAY_PROTOCOL with the fault,
- * BAY_UNSUPPORTED (a batch; *out is there), BAY_NOMEM. The fault's id lives as long as `text`. */
+/* A request-to-be in an arena of its own: `text` copied and read. BAY_ERR_PROTOCOL with the fault,
+ * BAY_ERR_UNSUPPORTED (a batch; *out is there), BAY_ERR_NOMEM. The fault's id lives as long as
+ * `text`. */
 bay_err request_read(mcp_server *server, bay_str text, request **out,
                      rpc_fault *fault) BAY_MUST_CHECK;
 /* Drops what was read but never became an open request. */
 void request_discard(request *self);
-/* params and _meta. BAY_PROTOCOL: a member the engine reads stands twice. */
+/* params and _meta. BAY_ERR_PROTOCOL: a member the engine reads stands twice. */
 bay_err request_read_envelope(request *self) BAY_MUST_CHECK;
-/* Decodes the method's name_field. BAY_PROTOCOL: it is missing or no string. BAY_NOMEM. */
+/* Decodes the method's name_field. BAY_ERR_PROTOCOL: it is missing or no string. BAY_ERR_NOMEM. */
 bay_err request_read_name(request *self) BAY_MUST_CHECK;
-const char *request_name_fault(const mcp_method *method); /* of a BAY_PROTOCOL of that */
+const char *request_name_fault(const mcp_method *method); /* of a BAY_ERR_PROTOCOL of that */
 /* From now on it is answered exactly once. `peer` may be NULL. */
 void request_open(request *self, peer *of, response_channel *through);
 /* The open request of that raw id that is not cancelled. */
@@ -264,7 +265,7 @@ static inline request *request_of(mcp_request *self)
 void response_channel_init(response_channel *self, mcp_server *server);
 response_channel *response_channel_new_batch(mcp_server *server);
 void response_channel_answer(response_channel *self, int status, bay_str id, buf *json);
-/* Opens a stream if need be. BAY_CANCELLED: nobody is there. */
+/* Opens a stream if need be. BAY_ERR_CANCELLED: nobody is there. */
 bay_err response_channel_event(response_channel *self, buf *json);
 /* Begins the reply as a stream, before there is anything to say. */
 void response_channel_open_stream(response_channel *self);
@@ -301,7 +302,7 @@ void legacy_message(request *self, mcp_session *session, response_channel *throu
 void legacy_initialize(request *self, mcp_connection *connection);
 /* notifications/cancelled, in either era: finds the request or listen it names. */
 void peer_cancelled(peer *self, mcp_connection *connection, const rpc_message *message);
-/* BAY_DUPLICATE: the id is in use; BAY_BUSY: too many requests are under way. */
+/* BAY_ERR_DUPLICATE: the id is in use; BAY_ERR_BUSY: too many requests are under way. */
 bay_err peer_admits(mcp_server *server, const peer *self, mcp_connection *connection,
                     bay_str id) BAY_MUST_CHECK;
 void request_not_admitted(request *self, bay_err why);
@@ -309,7 +310,8 @@ void request_not_admitted(request *self, bay_err why);
 /* ---- batch.c */
 enum { BATCH_MAX = 256 };
 /* Every message of the array in `read`, which is discarded. The channel is a batch's and is closed
- * once all is answered. BAY_LIMIT: more than BATCH_MAX; BAY_PROTOCOL: none. Nothing was done then.
+ * once all is answered. BAY_ERR_LIMIT: more than BATCH_MAX; BAY_ERR_PROTOCOL: none. Nothing was
+ * done then.
  */
 bay_err batch_check(const request *read) BAY_MUST_CHECK;
 void batch_receive(request *read, mcp_session *session, response_channel *through);

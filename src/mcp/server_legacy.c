@@ -70,13 +70,13 @@ void legacy_initialize(request *self, mcp_connection *connection)
     bay_err err =
         session_new(server, connection, revision, json_get(params, STR("clientInfo")),
                     json_get(params, STR("capabilities")), self->shown.principal, &session);
-    if (err == BAY_LIMIT) {
+    if (err == BAY_ERR_LIMIT) {
         invalid_params(self, "clientInfo or capabilities are too large");
         return;
     }
     if (err != BAY_OK) {
         request_refuse(self, 503, RPC_INTERNAL_ERROR,
-                       err == BAY_BUSY ? "Too many sessions" : "Out of memory", STR(""));
+                       err == BAY_ERR_BUSY ? "Too many sessions" : "Out of memory", STR(""));
         return;
     }
     /* A view would not do: the session may end while the answer is written. */
@@ -121,13 +121,13 @@ static void subscribe(request *self, mcp_session *session)
         (void)session_changed(session, MCP_KEEP_SOON);
         mcp_request_result_members(&self->shown, STR(""));
         break;
-    case BAY_DENIED:
+    case BAY_ERR_DENIED:
         request_answer_refusal(&self->shown, &why);
         break;
-    case BAY_NOMEM:
+    case BAY_ERR_NOMEM:
         request_refuse(self, 503, RPC_INTERNAL_ERROR, "Out of memory", STR(""));
         break;
-    case BAY_LIMIT:
+    case BAY_ERR_LIMIT:
         request_refuse(self, 200, RPC_INTERNAL_ERROR, "Too many subscriptions", STR(""));
         break;
     default:
@@ -180,7 +180,7 @@ static void legacy_request(request *self, mcp_session *session)
         return;
     }
     bay_err err = request_read_name(self);
-    if (err == BAY_NOMEM) {
+    if (err == BAY_ERR_NOMEM) {
         request_refuse(self, 503, RPC_INTERNAL_ERROR, "Out of memory", STR(""));
     } else if (err != BAY_OK) {
         invalid_params(self, request_name_fault(method));
@@ -212,14 +212,14 @@ bay_err peer_admits(mcp_server *server, const peer *self, mcp_connection *connec
 {
     if (peer_find(self, id) != NULL ||
         (connection != NULL && listen_find(connection, id) != NULL)) {
-        return BAY_DUPLICATE;
+        return BAY_ERR_DUPLICATE;
     }
-    return self->count >= server->options.max_requests ? BAY_BUSY : BAY_OK;
+    return self->count >= server->options.max_requests ? BAY_ERR_BUSY : BAY_OK;
 }
 
 void request_not_admitted(request *self, bay_err why)
 {
-    if (why == BAY_DUPLICATE) {
+    if (why == BAY_ERR_DUPLICATE) {
         request_refuse(self, 400, RPC_INVALID_REQUEST, "A request of this id is under way",
                        STR(""));
     } else {

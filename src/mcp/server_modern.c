@@ -176,7 +176,7 @@ static bool check_name(request *self, const http_head *http)
                                                           : "The Mcp-Name header stands twice");
     }
     bay_err err = request_read_name(self);
-    if (err == BAY_NOMEM) {
+    if (err == BAY_ERR_NOMEM) {
         return out_of_memory(self);
     }
     if (err != BAY_OK) {

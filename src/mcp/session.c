@@ -105,14 +105,14 @@ bay_err session_make(mcp_server *server, mcp_connection *connection, const sessi
                      mcp_session **out)
 {
     if (connection == NULL && server->sessions.len >= server->options.max_sessions) {
-        return BAY_BUSY;
+        return BAY_ERR_BUSY;
     }
     if (about->client.len > SESSION_MAX_CLIENT) {
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     mcp_session *self = mem_zalloc(sizeof(*self) + about->id.len + about->client.len);
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     char *at = (char *)(self + 1);
     self->server = server;
@@ -328,7 +328,7 @@ bay_err session_introduce(mcp_session *self, request *to)
     bay_str copy;
     if (arena_dup(to->shown.memory, self->client, &copy) != BAY_OK ||
         json_parse(&to->client_doc, copy, NULL, to->shown.memory, NULL) != BAY_OK) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     json_val root = json_root(&to->client_doc);
     json_val info = json_get(root, STR("clientInfo"));

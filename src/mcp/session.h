@@ -17,8 +17,8 @@ typedef struct session_about {
 } session_about;
 
 /* A session that nobody has heard of yet: session_began follows, or
- * session_undo. BAY_BUSY,
- * BAY_LIMIT, BAY_NOMEM. */
+ * session_undo. BAY_ERR_BUSY,
+ * BAY_ERR_LIMIT, BAY_ERR_NOMEM. */
 bay_err session_make(mcp_server *server, mcp_connection *connection, const session_about *about,
                      mcp_session **out) BAY_MUST_CHECK;
 void session_began(mcp_session *self);
@@ -29,8 +29,8 @@ void session_undo(mcp_session *self);
 bool session_changed(mcp_session *self, mcp_keep how);
 
 /* A session for this client. `connection` NULL: over HTTP, it gets an id and joins the table.
- * BAY_BUSY: as many as there may be; BAY_LIMIT: what the client says of itself is too long;
- * BAY_NOMEM. */
+ * BAY_ERR_BUSY: as many as there may be; BAY_ERR_LIMIT: what the client says of itself is too long;
+ * BAY_ERR_NOMEM. */
 bay_err session_new(mcp_server *server, mcp_connection *connection, const mcp_revision *revision,
                     json_val client_info, json_val capabilities, const auth_principal *principal,
                     mcp_session **out) BAY_MUST_CHECK;
@@ -50,7 +50,7 @@ uint64_t sessions_tick(mcp_server *server);
 
 peer *session_peer(mcp_session *self);
 
-/* Fills in what a request of this session knows of its client. BAY_NOMEM. */
+/* Fills in what a request of this session knows of its client. BAY_ERR_NOMEM. */
 bay_err session_introduce(mcp_session *self, request *to) BAY_MUST_CHECK;
 
 /* A notification that belongs to no request: on the GET stream or the connection; dropped when the

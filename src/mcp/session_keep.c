@@ -2,7 +2,8 @@
  * which streams it may come back to, with the requests that were to be answered on each:
  *
  *   {"v":1,"revision":"2025-11-25","client":{…},"level":"info","initialized":true,"last":7,
- *    "subscriptions":["file:///a"],"streams":[{"n":1,"get":true},{"n":7,"open":[[3,"tools/call"]]}]}
+ *   
+ * "subscriptions":["file:///a"],"streams":[{"n":1,"get":true},{"n":7,"open":[[3,"tools/call"]]}]}
  *
  * Events are kept one by one as they are sent. What was sent and not kept when the engine died is
  * jumped over: the streams of a session that was taken up number on far beyond, so that no id ever
@@ -275,7 +276,7 @@ static bay_err read_stream(reader *self, json_val written)
     bool is_get = json_true(json_get(written, STR("get")));
     stream *one = stream_restore(self->session, number, is_get);
     if (one == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     bool is_over = read_events(self, one);
     if (one->seq > UINT32_MAX - 2 * JUMP) {
@@ -308,7 +309,7 @@ static bay_err restore(reader *self, bay_str id, const auth_principal *principal
 {
     const mcp_revision *revision = read_revision(self);
     if (revision == NULL) {
-        return BAY_SYNTAX;
+        return BAY_ERR_SYNTAX;
     }
     session_about about = {id, principal, json_raw(json_get(json_root(&self->doc), STR("client"))),
                            revision};
@@ -343,8 +344,8 @@ bay_err mcp_session_restore(mcp_server *server, bay_str id, const auth_principal
     bay_err err = json_parse(&self.doc, written, json, &self.memory, NULL);
     if (err == BAY_OK) {
         err = restore(&self, id, principal, kept_by);
-    } else if (err != BAY_NOMEM) {
-        err = BAY_SYNTAX;
+    } else if (err != BAY_ERR_NOMEM) {
+        err = BAY_ERR_SYNTAX;
     }
     arena_fini(&self.memory);
     return err;

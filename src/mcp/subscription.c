@@ -27,7 +27,7 @@ static bay_err topic_new(mcp_server *server, bay_str uri, topic **out)
 {
     topic *self = mem_alloc(sizeof(*self) + uri.len);
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     *self = (topic){.len = uri.len};
     memcpy(self->uri, uri.at, uri.len);
@@ -70,11 +70,11 @@ static bay_err subscribe(mcp_server *server, bay_str uri, const subscriber *by)
         return BAY_OK;
     }
     if (*count >= server->options.max_subscriptions) {
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     subscription *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     if (of == NULL) {
         bay_err err = topic_new(server, uri, &of);
@@ -101,7 +101,7 @@ static bay_err admit(mcp_server *server, call_context *call, call_refusal *out)
         err = server->service->resolve_subscription(server->user, call, &to);
     }
     if (err == BAY_OK && call_admit(call, to, out != NULL ? out : &unused) != CALL_GO) {
-        return BAY_DENIED;
+        return BAY_ERR_DENIED;
     }
     return err;
 }

@@ -42,12 +42,12 @@ typedef struct subscriber {
     mcp_session *session;
     listen_stream *listen;
     const auth_principal *principal;
-    call_refusal *refusal; /* BAY_DENIED: why; NULL: nobody asks */
+    call_refusal *refusal; /* BAY_ERR_DENIED: why; NULL: nobody asks */
 } subscriber;
 
 /* Adds the subscriber to those of a URI; again is no error. Each subscriber passes the door for
- * each URI, whoever else listens to it. Errors: BAY_NOTFOUND (or what the service said);
- * BAY_DENIED: the door refused; BAY_NOMEM; BAY_LIMIT. */
+ * each URI, whoever else listens to it. Errors: BAY_ERR_NOT_FOUND (or what the service said);
+ * BAY_ERR_DENIED: the door refused; BAY_ERR_NOMEM; BAY_ERR_LIMIT. */
 bay_err subscription_add(mcp_server *server, bay_str uri, const subscriber *by) BAY_MUST_CHECK;
 void subscription_remove(mcp_server *server, bay_str uri, mcp_session *session);
 /* Ends all of a list. */

@@ -166,11 +166,11 @@ bay_err mcp_http_router_new(loop *runs_on, const mcp_http_router_options *option
                             mcp_http_router **out)
 {
     if (options->engine == NULL) {
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     }
     mcp_http_router *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->loop = runs_on;
     self->options = *options;

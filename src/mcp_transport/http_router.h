@@ -26,9 +26,9 @@ typedef struct mcp_http_router_options {
     bool (*home)(void *user, bay_str token, uint32_t *out_worker);
     /* Asked for a session that `engine` does not hold, on the loop that its id names (by the number
      * of loops there are): looks for it where sessions are kept. BAY_OK: `done` follows exactly
-     * once, never inside this call, with BAY_OK, BAY_NOTFOUND, or what kept it from looking (the
-     * client is told to come back). Or at once BAY_NOTFOUND, BAY_BUSY, BAY_NOMEM. NULL: there are
-     * no others. */
+     * once, never inside this call, with BAY_OK, BAY_ERR_NOT_FOUND, or what kept it from looking
+     * (the client is told to come back). Or at once BAY_ERR_NOT_FOUND, BAY_ERR_BUSY, BAY_ERR_NOMEM.
+     * NULL: there are no others. */
     bay_err (*session_lookup)(void *user, mcp_server *engine, bay_str session_id,
                               const auth_principal *principal,
                               void (*done)(void *done_user, bay_err err), void *done_user);

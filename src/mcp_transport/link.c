@@ -40,7 +40,7 @@ static void set_timer(mcp_link *self, uint64_t next_ms)
     bool is_set = self->timer.heap_index != 0 && self->timer.due_ms == now + after;
     if (!is_set && loop_timer_start(self->loop, &self->timer, after) != BAY_OK) {
         /* without a clock calls could hang for ever */
-        mcp_client_broken(self->client, BAY_NOMEM, "no memory for a timer", now);
+        mcp_client_broken(self->client, BAY_ERR_NOMEM, "no memory for a timer", now);
     }
 }
 

@@ -53,8 +53,8 @@ int mcp_link_process_id(const mcp_link *self); /* 0 when there is none (any more
  * nothing is left (the child is reaped). Then free. Open calls fail at once. Called again, the
  * newer `done` takes the older one's place. */
 void mcp_link_close(mcp_link *self, void (*done)(void *user), void *user);
-/* At once: kills what is left. Open calls fail with BAY_CANCELLED before it returns, nothing calls
- * back after it. May be called from any callback. NULL is fine. */
+/* At once: kills what is left. Open calls fail with BAY_ERR_CANCELLED before it returns, nothing
+ * calls back after it. May be called from any callback. NULL is fine. */
 void mcp_link_free(mcp_link *self);
 
 #endif

@@ -241,18 +241,18 @@ bay_err exchange_begin(http_link *self, exchange_kind kind, uint64_t id, bay_str
                        link_exchange **out)
 {
     if (id == 0 && self->unnamed_count >= LINK_MAX_UNNAMED) {
-        return BAY_BUSY;
+        return BAY_ERR_BUSY;
     }
     link_exchange *made = exchange_new(self, kind, id);
     if (made == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     bool is_bounded = timeout_ms != 0 && timeout_ms < UINT32_MAX - LINK_SLACK_MS;
     made->timeout_ms = is_bounded ? timeout_ms + LINK_SLACK_MS : timeout_ms;
     bay_err err = id != 0 ? map_put(&self->exchanges, id_key(made), made, NULL) : BAY_OK;
     if (err != BAY_OK) {
         exchange_release(made);
-        return err == BAY_LIMIT ? BAY_BUSY : err;
+        return err == BAY_ERR_LIMIT ? BAY_ERR_BUSY : err;
     }
     self->unnamed_count += id == 0;
     list_push(&self->open, &made->link);
@@ -330,8 +330,9 @@ static void take_events(link_exchange *self, bay_str bytes)
         if (err != BAY_OK) {
             char text[LINK_TEXT];
             snprintf(text, sizeof(text),
-                     err == BAY_LIMIT ? "an event of the server's stream is larger than %zu bytes"
-                                      : "no memory for an event of %zu bytes at most",
+                     err == BAY_ERR_LIMIT
+                         ? "an event of the server's stream is larger than %zu bytes"
+                         : "no memory for an event of %zu bytes at most",
                      self->owner->base.max_message_bytes);
             exchange_conclude(self, err, true, text);
             return;
@@ -392,7 +393,7 @@ static void refuse_redirect(link_exchange *self, int status)
              "the server redirects (HTTP status %d) and redirects are not followed: configure the "
              "URL it now has",
              status);
-    exchange_conclude(self, BAY_PROTOCOL, status == 303, text);
+    exchange_conclude(self, BAY_ERR_PROTOCOL, status == 303, text);
 }
 
 static void refuse_type(link_exchange *self, bay_str type)
@@ -404,7 +405,7 @@ static void refuse_type(link_exchange *self, bay_str type)
              "the server answered HTTP status %d with content type \"%s\", which is neither JSON "
              "nor an event stream: is this the URL of an MCP server?",
              self->status, shown);
-    exchange_conclude(self, BAY_PROTOCOL, true, text);
+    exchange_conclude(self, BAY_ERR_PROTOCOL, true, text);
 }
 
 /* None was asked for. */
@@ -418,7 +419,7 @@ static void refuse_encoding(link_exchange *self, bay_str encoding)
         "the server's reply has the content encoding \"%s\", which was not asked for: is there "
         "a proxy that compresses?",
         shown);
-    exchange_conclude(self, BAY_PROTOCOL, true, text);
+    exchange_conclude(self, BAY_ERR_PROTOCOL, true, text);
 }
 
 static bay_str field_of(const http_field *fields, size_t count, bay_str name)
@@ -502,8 +503,8 @@ static void take_json(link_exchange *self, bay_str bytes)
     }
     char text[LINK_TEXT];
     snprintf(text, sizeof(text),
-             self->body.err == BAY_LIMIT ? "the server's reply is larger than %zu bytes"
-                                         : "no memory for a reply of %zu bytes at most",
+             self->body.err == BAY_ERR_LIMIT ? "the server's reply is larger than %zu bytes"
+                                             : "no memory for a reply of %zu bytes at most",
              self->owner->base.max_message_bytes);
     exchange_conclude(self, self->body.err, true, text);
 }

@@ -46,7 +46,7 @@ static bay_err http_send(void *link, uint64_t exchange, bay_str message, const m
 {
     http_link *self = link;
     if (self->base.is_freed || (self->is_sse_2024 && self->endpoint.len == 0)) {
-        return BAY_CLOSED;
+        return BAY_ERR_CLOSED;
     }
     link_exchange *made = NULL;
     bay_err err =
@@ -71,7 +71,7 @@ static bay_err http_listen(void *link, uint64_t exchange, const mcp_field *field
 {
     http_link *self = link;
     if (self->base.is_freed || self->is_sse_2024) {
-        return BAY_CLOSED;
+        return BAY_ERR_CLOSED;
     }
     link_exchange *made = NULL;
     link_touch(&self->base);
@@ -198,12 +198,12 @@ static bay_err read_url(uri *out, bay_str url, bay_diag *diag)
         out->host.len == 0 ||
         (!str_eq_nocase(out->scheme, STR("http")) && !str_eq_nocase(out->scheme, STR("https")))) {
         /* not shown: it may hold a password or a token */
-        return diag_set(diag, BAY_INVALID,
+        return diag_set(diag, BAY_ERR_INVALID,
                         "not an http or https URL of at most %d bytes (http://HOST:PORT/PATH)",
                         LINK_MAX_URL_BYTES);
     }
     if (out->has_userinfo) {
-        return diag_set(diag, BAY_INVALID,
+        return diag_set(diag, BAY_ERR_INVALID,
                         "a URL must not carry a name or password; use a header field");
     }
     return BAY_OK;
@@ -242,12 +242,12 @@ static bay_err check_fields(const http_field *fields, size_t count, size_t *out_
                                               memchr(value.at, '\n', value.len) == NULL &&
                                               memchr(value.at, '\0', value.len) == NULL);
         if (!header_name_is_valid(name) || !is_one_line) {
-            return diag_set(diag, BAY_INVALID, "the header field \"%.*s\" is not valid",
+            return diag_set(diag, BAY_ERR_INVALID, "the header field \"%.*s\" is not valid",
                             BAY_STR(str_head(name, 60)));
         }
         bytes += name.len + value.len;
         if (bytes > LINK_MAX_USER_FIELD_BYTES || count > LINK_MAX_USER_FIELDS) {
-            return diag_set(diag, BAY_LIMIT, "too many header fields, or too long");
+            return diag_set(diag, BAY_ERR_LIMIT, "too many header fields, or too long");
         }
     }
     *out_bytes = bytes;
@@ -260,7 +260,7 @@ static bay_err copy_fields(http_link *self, const http_field *fields, size_t cou
     self->secrets = mem_alloc(bytes + 1);
     self->fields = mem_array(count + 4 + MCP_MAX_FIELDS, sizeof(*self->fields));
     if (self->secrets == NULL || self->fields == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->secret_bytes = bytes;
     char *at = self->secrets;
@@ -314,12 +314,12 @@ bay_err mcp_link_open_http(loop *runs_on, http_client *http, bay_str url, const 
     }
     http_link *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return diag_set(diag, BAY_NOMEM, "out of memory for a link");
+        return diag_set(diag, BAY_ERR_NOMEM, "out of memory for a link");
     }
     http_link_prepare(self, http, is_sse_2024);
     self->url = mem_dup(url.at, url.len);
     self->url_len = url.len;
-    err = self->url != NULL ? uri_parse(&self->parts, http_link_url(self)) : BAY_NOMEM;
+    err = self->url != NULL ? uri_parse(&self->parts, http_link_url(self)) : BAY_ERR_NOMEM;
     if (err == BAY_OK) {
         err = copy_fields(self, fields, count, bytes, options->client.label);
     }

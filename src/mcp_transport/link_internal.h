@@ -44,7 +44,7 @@ struct mcp_link {
     void *done_user;
     size_t max_message_bytes;
     bool is_begun;
-    bool is_clogged; /* a send said BAY_AGAIN and nothing drained since */
+    bool is_clogged; /* a send said BAY_ERR_AGAIN and nothing drained since */
     bool is_closing;
     bool is_closed;
     bool is_freed;

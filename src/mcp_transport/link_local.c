@@ -6,7 +6,7 @@
  * Invariants
  * - Messages are handed over from the pump only, so neither engine runs inside the other.
  * - A queue takes one message of any size when it is empty, else up to its bound; above the
- *   high-water mark its sender hears BAY_AGAIN and, at half of it, `drained`.
+ *   high-water mark its sender hears BAY_ERR_AGAIN and, at half of it, `drained`.
  * - While the client's queue is above the mark the server is not given more to do.
  * - The link ticks the server: nobody else may know that it is in use. */
 #include "base/check.h"
@@ -29,7 +29,7 @@ typedef struct local_queue {
     list messages;
     size_t bytes;
     size_t max_bytes;
-    bool is_above_high; /* since a sender heard BAY_AGAIN */
+    bool is_above_high; /* since a sender heard BAY_ERR_AGAIN */
 } local_queue;
 
 typedef struct local_link {
@@ -64,11 +64,11 @@ static bay_err queue_put(local_queue *self, bay_str message, const auth_principa
 {
     size_t cost = message.len + sizeof(local_message);
     if (self->bytes > 0 && (cost > self->max_bytes || self->bytes > self->max_bytes - cost)) {
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     local_message *copy = mem_alloc(sizeof(*copy) + message.len);
     if (copy == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     *copy = (local_message){.principal = principal_ref(principal), .len = message.len};
     if (message.len > 0) {
@@ -78,7 +78,7 @@ static bay_err queue_put(local_queue *self, bay_str message, const auth_principa
     self->bytes += cost;
     if (self->bytes > LINK_HIGH_BYTES) {
         self->is_above_high = true;
-        return BAY_AGAIN;
+        return BAY_ERR_AGAIN;
     }
     return BAY_OK;
 }
@@ -94,7 +94,7 @@ static local_message *queue_take(local_queue *self)
     return message;
 }
 
-/* True once, when the queue has fallen to half of the mark after BAY_AGAIN. */
+/* True once, when the queue has fallen to half of the mark after BAY_ERR_AGAIN. */
 static bool queue_take_drained(local_queue *self)
 {
     bool has_drained = self->is_above_high && self->bytes <= LINK_HIGH_BYTES / 2;
@@ -191,7 +191,7 @@ static void pump(void *argument)
     local_link *self = argument;
     if (self->is_overrun) {
         close_connection(self);
-        mcp_client_broken(self->base.client, BAY_LIMIT, "the server says more than is taken",
+        mcp_client_broken(self->base.client, BAY_ERR_LIMIT, "the server says more than is taken",
                           link_now(&self->base));
         return;
     }
@@ -210,7 +210,7 @@ static void pump(void *argument)
     if (has_more || self->is_overrun) {
         loop_defer(self->base.loop, &self->pump);
     } else if (self->connection == NULL && list_is_empty(&self->to_client.messages)) {
-        mcp_client_broken(self->base.client, BAY_CLOSED, "the server was closed",
+        mcp_client_broken(self->base.client, BAY_ERR_CLOSED, "the server was closed",
                           link_now(&self->base));
     }
     link_touch(&self->base);
@@ -234,12 +234,12 @@ static bay_err local_send(void *link, uint64_t exchange, bay_str message, const 
     (void)timeout_ms;
     local_link *self = link;
     if (self->base.is_freed || self->connection == NULL) {
-        return BAY_CLOSED;
+        return BAY_ERR_CLOSED;
     }
     const auth_principal *principal = mcp_client_sends_for(self->base.client);
     bay_err err =
         queue_put(&self->to_server, message, principal != NULL ? principal : self->principal);
-    self->base.is_clogged = self->base.is_clogged || err == BAY_AGAIN;
+    self->base.is_clogged = self->base.is_clogged || err == BAY_ERR_AGAIN;
     loop_defer(self->base.loop, &self->pump);
     link_touch(&self->base);
     return err;
@@ -262,13 +262,13 @@ static bay_err on_event(mcp_carrier *carrier, bay_str json, bay_str event_id)
     local_link *self = CONTAINER_OF(carrier, local_link, carrier);
     (void)event_id;
     if (json.len == 0 || self->base.is_freed || self->is_overrun) {
-        return json.len == 0 ? BAY_OK : BAY_CANCELLED;
+        return json.len == 0 ? BAY_OK : BAY_ERR_CANCELLED;
     }
     bay_err err = queue_put(&self->to_client, json, NULL);
     loop_defer(self->base.loop, &self->pump);
-    if (err != BAY_OK && err != BAY_AGAIN) {
+    if (err != BAY_OK && err != BAY_ERR_AGAIN) {
         self->is_overrun = true; /* a message is lost: what follows would mislead */
-        return BAY_CANCELLED;
+        return BAY_ERR_CANCELLED;
     }
     return err;
 }
@@ -328,7 +328,7 @@ bay_err mcp_link_open_local(loop *runs_on, mcp_server *server, const mcp_link_op
 {
     local_link *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->carrier.ops = &carrier_ops;
     self->server = server;

@@ -12,12 +12,12 @@
 static bay_err status_err(int status)
 {
     if (status == 401 || status == 403 || status == 407) {
-        return BAY_DENIED;
+        return BAY_ERR_DENIED;
     }
     if (status == 429 || status == 503) {
-        return BAY_BUSY;
+        return BAY_ERR_BUSY;
     }
-    return status >= 500 ? BAY_CLOSED : BAY_PROTOCOL;
+    return status >= 500 ? BAY_ERR_CLOSED : BAY_ERR_PROTOCOL;
 }
 
 static void sse_2024_break(http_link *self, bay_err err, const char *text)
@@ -30,7 +30,8 @@ void sse_2024_late(void *argument)
 {
     http_link *self = argument;
     http_link_enter(self);
-    sse_2024_break(self, BAY_TIMEOUT, "the server's event stream did not begin with an endpoint");
+    sse_2024_break(self, BAY_ERR_TIMEOUT,
+                   "the server's event stream did not begin with an endpoint");
     http_link_leave(self);
 }
 
@@ -66,7 +67,8 @@ void sse_2024_head(link_exchange *stream, int status, bool is_events)
                  status);
         exchange_conclude(stream, status_err(status), true, text);
     } else if (!is_events) {
-        exchange_conclude(stream, BAY_PROTOCOL, true, "the server's answer is not an event stream");
+        exchange_conclude(stream, BAY_ERR_PROTOCOL, true,
+                          "the server's answer is not an event stream");
     } else {
         stream->reply = REPLY_EVENTS;
     }
@@ -80,7 +82,7 @@ static void take_endpoint(http_link *self, bay_str reference)
         uri_resolve(&self->endpoint, http_link_url(self), str_trim(reference), &is_same_origin);
     if (err != BAY_OK || !is_same_origin) {
         buf_clear(&self->endpoint);
-        sse_2024_break(self, err != BAY_OK ? BAY_PROTOCOL : BAY_DENIED,
+        sse_2024_break(self, err != BAY_OK ? BAY_ERR_PROTOCOL : BAY_ERR_DENIED,
                        err != BAY_OK ? "the endpoint that the server names is no URL"
                                      : "the endpoint that the server names is of another origin; "
                                        "credentials are not sent there");
@@ -107,6 +109,6 @@ void sse_2024_event(link_exchange *stream, const sse_block *block)
 
 void sse_2024_ended(http_link *self, bay_err err, const char *text)
 {
-    sse_2024_break(self, err != BAY_OK ? err : BAY_CLOSED,
+    sse_2024_break(self, err != BAY_OK ? err : BAY_ERR_CLOSED,
                    text != NULL ? text : "the server ended its event stream");
 }

@@ -96,7 +96,7 @@ static bay_err command_copy(command *self, const process_options *from)
     }
     bool has_sandbox = from->sandbox == NULL || self->sandbox != NULL;
     if (self->strings == NULL || self->bytes == NULL || !has_sandbox) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->len = bytes;
     char *at = self->bytes;
@@ -198,7 +198,7 @@ static bay_err stdio_send(void *link, uint64_t exchange, bay_str message, const 
     (void)timeout_ms;
     stdio_link *self = link;
     if (self->base.is_freed || self->has_exited) {
-        return BAY_CLOSED;
+        return BAY_ERR_CLOSED;
     }
     link_touch(&self->base);
     if (self->is_answered) {
@@ -206,10 +206,10 @@ static bay_err stdio_send(void *link, uint64_t exchange, bay_str message, const 
     }
     bay_str line = link_line(&self->scratch, message);
     if (line.at == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     bay_err err = process_write(self->process, line);
-    self->base.is_clogged = self->base.is_clogged || err == BAY_AGAIN;
+    self->base.is_clogged = self->base.is_clogged || err == BAY_ERR_AGAIN;
     if (self->scratch.cap > LINK_HIGH_BYTES) {
         buf_fini(&self->scratch);
         buf_init(&self->scratch, SIZE_MAX / 2);
@@ -293,7 +293,7 @@ static void on_overflow(void *user, size_t line_bytes)
     char text[120];
     snprintf(text, sizeof(text), "the server wrote a line of more than %zu bytes",
              self->line_bytes);
-    mcp_client_broken(self->base.client, BAY_LIMIT, text, link_now(&self->base));
+    mcp_client_broken(self->base.client, BAY_ERR_LIMIT, text, link_now(&self->base));
 }
 
 static const process_events child_events;
@@ -356,7 +356,7 @@ static void on_exited(void *user, int exit_status, int signal)
         snprintf(text + len, sizeof(text) - (size_t)len, ": %s", self->last_words);
     }
     self->base.is_begun = true; /* there is nothing to begin any more */
-    mcp_client_broken(self->base.client, BAY_EXITED, text, link_now(&self->base));
+    mcp_client_broken(self->base.client, BAY_ERR_EXITED, text, link_now(&self->base));
     if (!self->base.is_freed && self->base.is_closing) {
         link_closed(&self->base);
     }
@@ -427,7 +427,7 @@ bay_err mcp_link_open_stdio(loop *runs_on, const process_options *child, bay_str
 {
     stdio_link *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return diag_set(diag, BAY_NOMEM, "out of memory for a link");
+        return diag_set(diag, BAY_ERR_NOMEM, "out of memory for a link");
     }
     buf_init(&self->scratch, SIZE_MAX / 2);
     buf_init(&self->last_lines, LAST_LINES_BYTES);
@@ -436,7 +436,7 @@ bay_err mcp_link_open_stdio(loop *runs_on, const process_options *child, bay_str
     self->window_ms = loop_now_ms(runs_on);
     self->speaks_legacy = options->client.oldest <= MCP_LATEST_LEGACY;
     self->name = mem_dup(name.at, name.len);
-    bay_err err = self->name != NULL ? command_copy(&self->command, child) : BAY_NOMEM;
+    bay_err err = self->name != NULL ? command_copy(&self->command, child) : BAY_ERR_NOMEM;
     if (err == BAY_OK) {
         err = link_init(&self->base, &stdio_carrier, runs_on, options, MCP_LINK_DUPLEX, &stdio_ops);
     }

@@ -13,7 +13,7 @@
 #include "net/loop_pair.h"
 
 enum {
-    FORWARD_WINDOW_BYTES = 256 * 1024,    /* under way; above it: BAY_AGAIN */
+    FORWARD_WINDOW_BYTES = 256 * 1024,    /* under way; above it: BAY_ERR_AGAIN */
     FORWARD_MOST_BYTES = 8 * 1024 * 1024, /* … and above this the exchange is cut */
     EVENT_COST = 128,                     /* what an event costs beside its text */
 };
@@ -119,15 +119,15 @@ static void far_answer(mcp_carrier *carrier, int status, bay_str json, bay_str s
 /* Takes `made`; NULL: there was no memory for it. */
 static bay_err far_post(session_forward *self, output *made, size_t cost)
 {
-    bay_err err = BAY_NOMEM;
+    bay_err err = BAY_ERR_NOMEM;
     if (made != NULL) {
         err = loop_pair_post(&self->pair, LOOP_PAIR_NEAR, &made->message, cost);
     }
-    if (err == BAY_OK || err == BAY_AGAIN) {
+    if (err == BAY_OK || err == BAY_ERR_AGAIN) {
         return err;
     }
     far_cut(self);
-    return BAY_CANCELLED;
+    return BAY_ERR_CANCELLED;
 }
 
 static bay_err far_event(mcp_carrier *carrier, bay_str json, bay_str event_id)
@@ -135,7 +135,7 @@ static bay_err far_event(mcp_carrier *carrier, bay_str json, bay_str event_id)
     session_forward *self = of_carrier(carrier);
     size_t cost = json.len + event_id.len + EVENT_COST;
     if (self->is_cut) {
-        return BAY_CANCELLED;
+        return BAY_ERR_CANCELLED;
     }
     bool has_room = loop_pair_has_room(&self->pair, LOOP_PAIR_NEAR, cost);
     return far_post(self, has_room ? output_new(json, event_id, STR("")) : NULL, cost);
@@ -350,7 +350,7 @@ static bay_err copy_request(session_forward *self, const http_exchange *exchange
     self->request = mem_alloc(bytes);
     self->fields = mem_array(count + 1, sizeof(*self->fields));
     if (self->request == NULL || self->fields == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     char *at = self->request;
     for (size_t i = 0; i < ARRAY_LEN(parts); i++) {

@@ -36,7 +36,7 @@ static void on_recalled(void *user, bay_err err)
     }
     void (*served)(mcp_http_exchange * back) = back->served;
     back->wait = NULL;
-    if (err == BAY_OK || err == BAY_NOTFOUND) {
+    if (err == BAY_OK || err == BAY_ERR_NOT_FOUND) {
         router_serve_now(router, &call, back);
     } else {
         answer_busy(back);
@@ -58,7 +58,7 @@ bool mcp_session_wait_begin(mcp_http_router *router, const router_call *call, mc
         return false;
     }
     mcp_session_wait *self = mem_zalloc(sizeof(*self));
-    bay_err err = self == NULL ? BAY_NOMEM : BAY_OK;
+    bay_err err = self == NULL ? BAY_ERR_NOMEM : BAY_OK;
     if (err == BAY_OK) {
         *self = (mcp_session_wait){.router = router, .back = back, .call = *call};
         self->call.engine = NULL; /* it may be another's by then */
@@ -69,7 +69,7 @@ bool mcp_session_wait_begin(mcp_http_router *router, const router_call *call, mc
     if (err != BAY_OK) {
         principal_unref(self != NULL ? self->call.http.principal : NULL);
         mem_free(self);
-        if (err == BAY_NOTFOUND) {
+        if (err == BAY_ERR_NOT_FOUND) {
             return false;
         }
         answer_busy(back);

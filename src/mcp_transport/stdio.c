@@ -93,20 +93,20 @@ static bay_err on_event(mcp_carrier *carrier, bay_str json, bay_str event_id)
     mcp_stdio *self = (mcp_stdio *)carrier;
     (void)event_id;
     if (json.len == 0 || self->is_broken) {
-        return json.len == 0 ? BAY_OK : BAY_CANCELLED;
+        return json.len == 0 ? BAY_OK : BAY_ERR_CANCELLED;
     }
     bay_str line = one_line(self, json);
-    bay_err err = line.len > 0 ? line_writer_write(self->writer, line) : BAY_NOMEM;
+    bay_err err = line.len > 0 ? line_writer_write(self->writer, line) : BAY_ERR_NOMEM;
     if (self->line.cap > LINE_KEPT_BYTES) {
         buf_fini(&self->line);
         buf_init(&self->line, LINE_MAX_BYTES);
     }
-    if (err == BAY_AGAIN) {
+    if (err == BAY_ERR_AGAIN) {
         line_reader_pause(self->reader);
     } else if (err != BAY_OK) {
         LOG(LOG_WARN, "stdio", "the client does not take its messages: %s", bay_err_text(err));
         set_broken(self);
-        return BAY_CANCELLED;
+        return BAY_ERR_CANCELLED;
     }
     if (self->is_input_over) {
         look_later(self);
@@ -213,7 +213,7 @@ bay_err mcp_stdio_new(loop *runs_on, mcp_server *server, int in, int out_descrip
 {
     mcp_stdio *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->carrier.ops = &carrier_ops;
     self->loop = runs_on;
@@ -229,7 +229,7 @@ bay_err mcp_stdio_new(loop *runs_on, mcp_server *server, int in, int out_descrip
     }
     if (err == BAY_OK) {
         const auth_principal *local = principal_local();
-        err = local != NULL ? BAY_OK : BAY_NOMEM;
+        err = local != NULL ? BAY_OK : BAY_ERR_NOMEM;
         mcp_connection_identify(self->connection, local);
         principal_unref(local);
     }

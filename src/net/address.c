@@ -147,7 +147,7 @@ bay_err address_parse(bay_str text, net_address *out)
     net_address address;
     if (text.len == 0 || text.len >= sizeof(literal) || memchr(text.at, '\0', text.len) != NULL ||
         memchr(text.at, '%', text.len) != NULL) {
-        return BAY_SYNTAX;
+        return BAY_ERR_SYNTAX;
     }
     memcpy(literal, text.at, text.len);
     literal[text.len] = '\0';
@@ -156,7 +156,7 @@ bay_err address_parse(bay_str text, net_address *out)
         return BAY_OK;
     }
     if (uv_inet_pton(AF_INET6, literal, address.bytes) != 0) {
-        return BAY_SYNTAX;
+        return BAY_ERR_SYNTAX;
     }
     *out = address;
     return BAY_OK;
@@ -172,7 +172,7 @@ bay_err network_parse(bay_str text, net_network *out)
     net_network network;
     if (address_parse(literal, &network.start) != BAY_OK ||
         (slash < text.len && (!str_uint(str_from(text, slash + 1), &bits) || bits > most))) {
-        return BAY_SYNTAX;
+        return BAY_ERR_SYNTAX;
     }
     network.bits = (uint8_t)(is_v6 ? bits : V4_BITS(bits));
     *out = network;
@@ -228,11 +228,11 @@ static bool name_is_valid(bay_str name)
 static bay_err rule_new(bay_str text, address_rule **out, bay_diag *diag)
 {
     if (text.len == 0 || text.len > ADDRESS_RULE_BYTES) {
-        return diag_set(diag, BAY_SYNTAX, "an allowed address is empty or too long");
+        return diag_set(diag, BAY_ERR_SYNTAX, "an allowed address is empty or too long");
     }
     address_rule *rule = mem_zalloc(sizeof(*rule) + text.len);
     if (rule == NULL) {
-        return diag_set(diag, BAY_NOMEM, "out of memory");
+        return diag_set(diag, BAY_ERR_NOMEM, "out of memory");
     }
     memcpy(rule->text, text.at, text.len);
     rule->name = (bay_str){rule->text, text.len};
@@ -251,7 +251,7 @@ static bay_err rule_new(bay_str text, address_rule **out, bay_diag *diag)
     bool is_number = str_uint(dot < plain.len ? str_from(plain, dot + 1) : plain, &number);
     if (is_number || !name_is_valid(plain)) {
         mem_free(rule);
-        return diag_set(diag, BAY_SYNTAX, "\"%.*s\" is no address, network or host name",
+        return diag_set(diag, BAY_ERR_SYNTAX, "\"%.*s\" is no address, network or host name",
                         (int)(text.len < 100 ? text.len : 100), text.at);
     }
     rule->is_name = true;
@@ -262,11 +262,11 @@ static bay_err rule_new(bay_str text, address_rule **out, bay_diag *diag)
 bay_err address_rules_new(const bay_str *texts, size_t count, address_rules **out, bay_diag *diag)
 {
     if (count > ADDRESS_RULES) {
-        return diag_set(diag, BAY_LIMIT, "more than %d allowed addresses", ADDRESS_RULES);
+        return diag_set(diag, BAY_ERR_LIMIT, "more than %d allowed addresses", ADDRESS_RULES);
     }
     address_rules *self = mem_zalloc(sizeof(*self) + count * sizeof(self->rules[0]));
     if (self == NULL) {
-        return diag_set(diag, BAY_NOMEM, "out of memory");
+        return diag_set(diag, BAY_ERR_NOMEM, "out of memory");
     }
     for (; self->count < count; self->count++) {
         bay_err err = rule_new(texts[self->count], &self->rules[self->count], diag);

@@ -33,7 +33,7 @@ typedef enum address_class {
 /* "a private address"; static. */
 const char *address_class_text(address_class kind);
 
-/* A literal, IPv4 as four numbers, IPv6 without brackets and zone. Errors: BAY_SYNTAX. */
+/* A literal, IPv4 as four numbers, IPv6 without brackets and zone. Errors: BAY_ERR_SYNTAX. */
 bay_err address_parse(bay_str text, net_address *out) BAY_MUST_CHECK;
 
 /* Source: the IANA registries of special-purpose addresses, RFC 6890, 6052, 3056, 5214. */
@@ -45,7 +45,7 @@ typedef struct net_network {
     uint8_t bits;
 } net_network;
 
-/* Errors: BAY_SYNTAX: no network. Bits behind the prefix are not looked at. */
+/* Errors: BAY_ERR_SYNTAX: no network. Bits behind the prefix are not looked at. */
 bay_err network_parse(bay_str text, net_network *out) BAY_MUST_CHECK;
 bool network_has(const net_network *self, const net_address *address);
 
@@ -55,8 +55,8 @@ typedef struct address_rules address_rules;
 /* `texts`: addresses and networks ("127.0.0.1", "10.0.0.0/8", "::1/128"), host names
  * ("hooks.internal") and all names below one ("*.internal"), any case. A name lets its host have
  * any address but one of ADDRESS_METADATA, which must be named itself.
- * Owns: the caller; copies. Errors: BAY_SYNTAX with `diag`; BAY_LIMIT: more than ADDRESS_RULES;
- * BAY_NOMEM. Threads: any; immutable. */
+ * Owns: the caller; copies. Errors: BAY_ERR_SYNTAX with `diag`; BAY_ERR_LIMIT: more than
+ * ADDRESS_RULES; BAY_ERR_NOMEM. Threads: any; immutable. */
 bay_err address_rules_new(const bay_str *texts, size_t count, address_rules **out,
                           bay_diag *diag) BAY_MUST_CHECK;
 void address_rules_free(address_rules *self); /* NULL is fine */

@@ -82,7 +82,7 @@ static bay_err find_program(const child_plan *plan, char out[PATH_BYTES], bay_di
 {
     const char *name = plan->argv[0];
     if (strlen(name) >= PATH_BYTES) {
-        return diag_set(diag, BAY_INVALID, "the command's name is too long");
+        return diag_set(diag, BAY_ERR_INVALID, "the command's name is too long");
     }
     if (strchr(name, '/') != NULL) {
         snprintf(out, PATH_BYTES, "%s", name);
@@ -96,7 +96,7 @@ static bay_err find_program(const child_plan *plan, char out[PATH_BYTES], bay_di
         }
         at += at[len] == ':' ? len + 1 : len;
     }
-    return diag_set(diag, BAY_SPAWN,
+    return diag_set(diag, BAY_ERR_SPAWN,
                     "cannot start \"%.100s\": no such program (is it installed and on PATH?)",
                     name);
 }
@@ -196,16 +196,16 @@ static bay_err explain(const child_plan *plan, child_report report, bay_diag *di
     const char *reason = strerror(report.error);
     switch ((child_stage)report.stage) {
     case STAGE_CHDIR:
-        return diag_set(diag, BAY_SPAWN, "cannot start \"%.60s\": its directory %.100s: %s",
+        return diag_set(diag, BAY_ERR_SPAWN, "cannot start \"%.60s\": its directory %.100s: %s",
                         plan->argv[0], plan->cwd, reason);
     case STAGE_SANDBOX:
-        return diag_set(diag, BAY_SPAWN, "cannot start \"%.100s\" in its sandbox: %s: %s",
+        return diag_set(diag, BAY_ERR_SPAWN, "cannot start \"%.100s\" in its sandbox: %s: %s",
                         plan->argv[0], sandbox_step_text((sandbox_step)report.step), reason);
     case STAGE_EXEC:
-        return diag_set(diag, BAY_SPAWN, "cannot start \"%.100s\": %s%s", plan->argv[0], reason,
+        return diag_set(diag, BAY_ERR_SPAWN, "cannot start \"%.100s\": %s%s", plan->argv[0], reason,
                         report.error == ENOENT ? " (is it installed and on PATH?)" : "");
     default:
-        return diag_set(diag, BAY_SPAWN, "cannot start \"%.100s\": %s", plan->argv[0], reason);
+        return diag_set(diag, BAY_ERR_SPAWN, "cannot start \"%.100s\": %s", plan->argv[0], reason);
     }
 }
 
@@ -303,13 +303,13 @@ bay_err child_pipe(int out_ends[2])
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) {
-        return BAY_IO;
+        return BAY_ERR_IO;
     }
     ends[0] = above_standard(ends[0]);
     ends[1] = above_standard(ends[1]);
     if (ends[0] < 0 || ends[1] < 0) {
         close(ends[0] >= 0 ? ends[0] : ends[1]);
-        return BAY_IO;
+        return BAY_ERR_IO;
     }
     out_ends[0] = ends[0];
     out_ends[1] = ends[1];

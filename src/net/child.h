@@ -22,10 +22,11 @@ typedef struct child_plan {
 /* Forks and executes, without a shell; returns once the program runs. The child leads a process
  * group of its own, has no descriptors but 0, 1 and 2 and, unless it outlives the thread, is killed
  * by the kernel when the calling thread ends.
- * Errors: BAY_SPAWN with the command, the reason and what to look at; BAY_NOMEM; BAY_INVALID. */
+ * Errors: BAY_ERR_SPAWN with the command, the reason and what to look at; BAY_ERR_NOMEM;
+ * BAY_ERR_INVALID. */
 bay_err child_start(const child_plan *plan, pid_t *out_pid, bay_diag *diag) BAY_MUST_CHECK;
 
-/* A pipe whose ends are both close-on-exec and above 2. BAY_IO. */
+/* A pipe whose ends are both close-on-exec and above 2. BAY_ERR_IO. */
 bay_err child_pipe(int out_ends[2]) BAY_MUST_CHECK;
 
 /* Says once, from the loop, that the child died; it stays a zombie (and so its process group's

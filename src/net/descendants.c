@@ -306,7 +306,7 @@ bay_err descendants_watch(void)
     (void)close(ends[0]);
     if (pid < 0) {
         (void)close(ends[1]);
-        return BAY_IO;
+        return BAY_ERR_IO;
     }
     return BAY_OK; /* the other end is open for as long as we live */
 }

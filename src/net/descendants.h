@@ -39,7 +39,7 @@ void descendants_kill(uint64_t mark);
 /* Starts a process that does nothing until this one has ended, in whatever way, and then kills all
  * that wears a mark of this one. For programs, early in main: it has our memory of now, and no
  * thread may run yet. Without it what left its process group outlives a SIGKILL of ours.
- * Errors: BAY_IO: no pipe, or no process. */
+ * Errors: BAY_ERR_IO: no pipe, or no process. */
 bay_err descendants_watch(void) BAY_MUST_CHECK;
 
 #endif

@@ -50,7 +50,7 @@ bay_err fd_stream_open(uv_loop_t *uv, fd_stream *self, int fd, void *owner, bool
         if (!*out_needs_close) {
             fd_stream_fini(self);
         }
-        return BAY_IO;
+        return BAY_ERR_IO;
     }
     return BAY_OK;
 }

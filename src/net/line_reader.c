@@ -64,7 +64,7 @@ static void say_line(line_reader *self, bay_str line)
         stream_gather_pace(&self->loop->gather);
         return;
     }
-    end_source(self, BAY_LIMIT);
+    end_source(self, BAY_ERR_LIMIT);
     if (self->events->overflow != NULL) {
         self->events->overflow(self->user, line.len);
     }
@@ -72,7 +72,7 @@ static void say_line(line_reader *self, bay_str line)
 
 static bool may_deliver(const line_reader *self)
 {
-    return !self->is_paused && !self->is_over && self->end_reason != BAY_LIMIT;
+    return !self->is_paused && !self->is_over && self->end_reason != BAY_ERR_LIMIT;
 }
 
 /* An unfinished line that is too long already, "\r" or not. */
@@ -116,7 +116,7 @@ static void drop_held(line_reader *self)
 static void deliver_held(line_reader *self)
 {
     size_t done = deliver(self, buf_view(&self->held), self->scanned);
-    if (done >= self->held.len || self->end_reason == BAY_LIMIT) {
+    if (done >= self->held.len || self->end_reason == BAY_ERR_LIMIT) {
         drop_held(self);
         return;
     }
@@ -138,7 +138,7 @@ static void take_bytes(line_reader *self, bay_str bytes)
 {
     if (self->held.len == 0) {
         bytes = str_from(bytes, deliver(self, bytes, 0));
-        if (self->is_over || self->end_reason == BAY_LIMIT) {
+        if (self->is_over || self->end_reason == BAY_ERR_LIMIT) {
             return;
         }
         buf_str(&self->held, bytes);
@@ -167,7 +167,7 @@ static void stop_reading(line_reader *self)
 
 static void end_source(line_reader *self, bay_err reason)
 {
-    if (!self->is_source_end || reason == BAY_LIMIT) {
+    if (!self->is_source_end || reason == BAY_ERR_LIMIT) {
         self->is_source_end = true;
         self->end_reason = reason;
         stop_reading(self);
@@ -180,7 +180,7 @@ static void line_reader_finish(line_reader *self)
     if (!self->is_source_end || self->is_paused || self->is_over) {
         return;
     }
-    if (self->end_reason == BAY_EOF && self->held.len > 0 && !self->is_skipping) {
+    if (self->end_reason == BAY_ERR_EOF && self->held.len > 0 && !self->is_skipping) {
         size_t len = 0;
         char *last = buf_take(&self->held, &len);
         self->scanned = 0;
@@ -209,7 +209,7 @@ static void on_bytes(line_reader *self, int64_t count, const char *at)
     if (count > 0) {
         take_bytes(self, (bay_str){at, (size_t)count});
     } else {
-        end_source(self, count == UV_EOF || count == 0 ? BAY_EOF : loop_error_of((int)count));
+        end_source(self, count == UV_EOF || count == 0 ? BAY_ERR_EOF : loop_error_of((int)count));
     }
     line_reader_finish(self);
 }
@@ -343,7 +343,7 @@ bay_err line_reader_new(loop *on_loop, int fd, const line_reader_options *option
     if (self == NULL) {
         fd_stream unused = {.fd = fd, .old_flags = -1, .is_file = true};
         fd_stream_fini(&unused);
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->loop = on_loop;
     self->events = events;
@@ -363,7 +363,7 @@ bay_err line_reader_new(loop *on_loop, int fd, const line_reader_options *option
     bay_err err = fd_stream_open(&on_loop->uv, &self->source, fd, self, &needs_close);
     if (err == BAY_OK && self->source.is_file) {
         self->file_buffer = mem_alloc(LOOP_READ_BYTES);
-        err = self->file_buffer != NULL ? BAY_OK : BAY_NOMEM;
+        err = self->file_buffer != NULL ? BAY_OK : BAY_ERR_NOMEM;
     }
     if (err == BAY_OK && options != NULL && options->reply_bytes > 0) {
         err = reply_rooms_new(on_loop, options->reply_bytes, on_granted, &self->rooms);

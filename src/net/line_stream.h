@@ -16,10 +16,10 @@ typedef struct line_writer line_writer;
 
 typedef struct line_reader_events {
     void (*line)(void *user, bay_str line);
-    /* A line of more than the bound: `end` follows with BAY_LIMIT. May be NULL. */
+    /* A line of more than the bound: `end` follows with BAY_ERR_LIMIT. May be NULL. */
     void (*overflow)(void *user, size_t line_bytes);
-    /* The last event, exactly once unless line_reader_free came first: BAY_EOF, BAY_LIMIT or an
-     * error. */
+    /* The last event, exactly once unless line_reader_free came first: BAY_ERR_EOF, BAY_ERR_LIMIT
+     * or an error. */
     void (*end)(void *user, bay_err err);
 } line_reader_events;
 
@@ -33,7 +33,7 @@ typedef struct line_reader_options {
 
 /* Reading does not begin before line_reader_resume.
  * Owns: takes `fd`, also on failure (0 to 2 are never closed, but set back to how they were).
- * Errors: BAY_NOMEM, BAY_IO. Units: bytes. Threads: the loop's. */
+ * Errors: BAY_ERR_NOMEM, BAY_ERR_IO. Units: bytes. Threads: the loop's. */
 bay_err line_reader_new(loop *loop, int fd, const line_reader_options *options,
                         const line_reader_events *events, void *user,
                         line_reader **out) BAY_MUST_CHECK;
@@ -43,20 +43,20 @@ bool line_reader_is_paused(const line_reader *self);
 void line_reader_free(line_reader *self); /* no more events; NULL is fine */
 
 typedef struct line_writer_events {
-    void (*drained)(void *user); /* after line_writer_write said BAY_AGAIN; may be NULL */
+    void (*drained)(void *user); /* after line_writer_write said BAY_ERR_AGAIN; may be NULL */
     void (*closed)(void *user, bay_err err); /* the other end is gone; may be NULL */
     void (*flushed)(void *user);             /* what was queued is all written; may be NULL */
 } line_writer_events;
 
-/* `high_bytes`: BAY_AGAIN above it; `max_bytes`: the bound of what waits; 0: 256 KiB and 64 MiB.
- * Owns, Errors, Units, Threads: as line_reader_new. */
+/* `high_bytes`: BAY_ERR_AGAIN above it; `max_bytes`: the bound of what waits; 0: 256 KiB and 64
+ * MiB. Owns, Errors, Units, Threads: as line_reader_new. */
 bay_err line_writer_new(loop *loop, int fd, size_t high_bytes, size_t max_bytes,
                         const line_writer_events *events, void *user,
                         line_writer **out) BAY_MUST_CHECK;
 
-/* Writes `line` and a newline. BAY_OK; BAY_AGAIN: taken, stop until drained; BAY_LIMIT: not taken,
- * the queue is full; BAY_CLOSED: not taken. Taken: the other end may read it, or a part of it;
- * `closed` says so when the rest cannot follow. The line must hold no newline of its own. */
+/* Writes `line` and a newline. BAY_OK; BAY_ERR_AGAIN: taken, stop until drained; BAY_ERR_LIMIT: not
+ * taken, the queue is full; BAY_ERR_CLOSED: not taken. Taken: the other end may read it, or a part
+ * of it; `closed` says so when the rest cannot follow. The line must hold no newline of its own. */
 bay_err line_writer_write(line_writer *self, bay_str line);
 size_t line_writer_queued_bytes(const line_writer *self);
 

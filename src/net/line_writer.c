@@ -98,7 +98,7 @@ static bay_err write_gathered(line_writer *self)
     }
     bay_err err = stream_queue_write(&self->queue, &bytes, 1);
     buf_clear(&self->gathered);
-    if (err != BAY_OK && err != BAY_AGAIN) {
+    if (err != BAY_OK && err != BAY_ERR_AGAIN) {
         set_broken(self, err);
     }
     return err;
@@ -154,7 +154,7 @@ static bay_err write_file(int fd, bay_str bytes)
     while (bytes.len > 0) {
         ssize_t taken = write(fd, bytes.at, bytes.len);
         if (taken < 0 && errno != EINTR) {
-            return BAY_IO;
+            return BAY_ERR_IO;
         }
         bytes = str_from(bytes, taken > 0 ? (size_t)taken : 0);
     }
@@ -181,12 +181,12 @@ static bool gather(line_writer *self, bay_str line)
 bay_err line_writer_write(line_writer *self, bay_str line)
 {
     if (self->is_broken || self->is_closing) {
-        return BAY_CLOSED;
+        return BAY_ERR_CLOSED;
     }
     bay_str spans[] = {line, STR("\n")};
     bay_err err = BAY_OK;
     if (!self->target.is_file && gather(self, line)) {
-        return self->queue.is_above_high ? BAY_AGAIN : BAY_OK;
+        return self->queue.is_above_high ? BAY_ERR_AGAIN : BAY_OK;
     }
     if (self->target.is_file) {
         err = write_file(self->target.fd, spans[0]);
@@ -195,16 +195,16 @@ bay_err line_writer_write(line_writer *self, bay_str line)
         }
     } else if (line.len >= self->queue.max_bytes ||
                !stream_queue_has_room(&self->queue, self->gathered.len + line.len + 1)) {
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     } else {
         err = write_gathered(self);
-        if (err == BAY_OK || err == BAY_AGAIN) {
+        if (err == BAY_OK || err == BAY_ERR_AGAIN) {
             err = stream_queue_write(&self->queue, spans, ARRAY_LEN(spans));
         }
     }
-    if (err != BAY_OK && err != BAY_AGAIN) {
+    if (err != BAY_OK && err != BAY_ERR_AGAIN) {
         set_broken(self, err);
-        return self->queue.is_cut ? BAY_OK : BAY_CLOSED;
+        return self->queue.is_cut ? BAY_OK : BAY_ERR_CLOSED;
     }
     return err;
 }
@@ -221,7 +221,7 @@ bay_err line_writer_new(loop *on_loop, int fd, size_t high_bytes, size_t max_byt
     if (self == NULL) {
         fd_stream unused = {.fd = fd, .old_flags = -1, .is_file = true};
         fd_stream_fini(&unused);
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->loop = on_loop;
     self->events = events;

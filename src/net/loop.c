@@ -60,7 +60,7 @@ bay_err loop_post_message(loop *self, loop_message *message)
     uv_mutex_lock(&self->lock);
     if (self->is_closing) {
         uv_mutex_unlock(&self->lock);
-        return BAY_CLOSED;
+        return BAY_ERR_CLOSED;
     }
     if (self->last_message != NULL) {
         self->last_message->next = message;
@@ -78,7 +78,7 @@ bay_err loop_post(loop *self, void (*function)(void *argument), void *argument)
 {
     loop_message *message = mem_alloc(sizeof(*message));
     if (message == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     *message = (loop_message){.function = function, .argument = argument, .is_loops = true};
     bay_err err = loop_post_message(self, message);
@@ -205,10 +205,10 @@ static int init_handles(loop *self)
 
 bay_err loop_new(loop **out)
 {
-    bay_err err = BAY_NOMEM;
+    bay_err err = BAY_ERR_NOMEM;
     loop *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     ignore_broken_pipes();
     list_init(&self->objects);
@@ -218,7 +218,7 @@ bay_err loop_new(loop **out)
     if (self->read_buffer == NULL) {
         goto free_self;
     }
-    err = BAY_IO;
+    err = BAY_ERR_IO;
     if (uv_mutex_init(&self->lock) != 0) {
         goto free_buffer;
     }
@@ -375,7 +375,7 @@ bay_err loop_tls_buffers(loop *self)
     if (self->cipher_buffer == NULL) {
         self->cipher_buffer = mem_alloc(LOOP_CIPHER_BYTES);
     }
-    return self->plain_buffer != NULL && self->cipher_buffer != NULL ? BAY_OK : BAY_NOMEM;
+    return self->plain_buffer != NULL && self->cipher_buffer != NULL ? BAY_OK : BAY_ERR_NOMEM;
 }
 
 /* --- running ---------------------------------------------------------------------------------- */
@@ -502,7 +502,7 @@ bay_err loop_work(loop *self, void (*work)(void *argument), void (*done)(void *a
 {
     pool_work *item = mem_alloc(sizeof(*item));
     if (item == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     *item = (pool_work){.log = self->log, .work = work, .done = done, .argument = argument};
     int failure = uv_queue_work(&self->uv, &item->request, on_pool_work, on_pool_done);
@@ -526,7 +526,7 @@ bay_err loop_on_signal(loop *self, int number, void (*function)(void *argument, 
 {
     loop_signal *entry = mem_zalloc(sizeof(*entry));
     if (entry == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     entry->function = function;
     entry->argument = argument;
@@ -553,23 +553,23 @@ bay_err loop_error_of(int uv_error)
         return BAY_OK;
     case UV_ENOMEM:
     case UV_EAI_MEMORY:
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     case UV_EINVAL:
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     case UV_EOF:
-        return BAY_EOF;
+        return BAY_ERR_EOF;
     case UV_ETIMEDOUT:
-        return BAY_TIMEOUT;
+        return BAY_ERR_TIMEOUT;
     case UV_ECONNRESET:
     case UV_EPIPE:
     case UV_ECONNABORTED:
     case UV_ENOTCONN:
-        return BAY_CLOSED;
+        return BAY_ERR_CLOSED;
     case UV_ECANCELED:
-        return BAY_CANCELLED;
+        return BAY_ERR_CANCELLED;
     case UV_EAGAIN:
-        return BAY_AGAIN;
+        return BAY_ERR_AGAIN;
     default:
-        return BAY_IO;
+        return BAY_ERR_IO;
     }
 }

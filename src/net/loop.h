@@ -53,12 +53,12 @@ uint64_t loop_now_ms(const loop *self); /* monotonic, cached per turn */
 uint64_t loop_time_ms(void);            /* wall clock, ms since 1970 */
 uv_loop_t *loop_uv(loop *self);         /* for this floor only */
 
-/* Runs `function(argument)` on the loop's thread, in the order posted. Any thread. BAY_CLOSED after
- * loop_free began: then the function was not and will not be run. */
+/* Runs `function(argument)` on the loop's thread, in the order posted. Any thread. BAY_ERR_CLOSED
+ * after loop_free began: then the function was not and will not be run. */
 bay_err loop_post(loop *self, void (*function)(void *argument), void *argument) BAY_MUST_CHECK;
 
-/* The same without allocating, so BAY_CLOSED is all that can fail: the message is the caller's and
- * stays until its function runs; from then on it may be posted again or freed. */
+/* The same without allocating, so BAY_ERR_CLOSED is all that can fail: the message is the caller's
+ * and stays until its function runs; from then on it may be posted again or freed. */
 typedef struct loop_message {
     void (*function)(void *argument);
     void *argument;

@@ -18,11 +18,11 @@ bay_err loop_mailbox_new(loop *runs_on, void *user, loop_mailbox **out)
 {
     loop_mailbox *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     if (pthread_mutex_init(&self->lock, NULL) != 0) {
         mem_free(self);
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     atomic_init(&self->references, 1);
     self->loop = runs_on;

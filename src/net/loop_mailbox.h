@@ -10,7 +10,8 @@
 typedef struct loop_mailbox loop_mailbox;
 
 /* `user` is what messages find with loop_mailbox_user. The caller owns one reference, and closes
- * the mailbox before the loop or `user` is freed. Errors: BAY_NOMEM. Threads: the loop's thread. */
+ * the mailbox before the loop or `user` is freed. Errors: BAY_ERR_NOMEM. Threads: the loop's
+ * thread. */
 bay_err loop_mailbox_new(loop *loop, void *user, loop_mailbox **out) BAY_MUST_CHECK;
 loop_mailbox *loop_mailbox_ref(loop_mailbox *self);
 void loop_mailbox_unref(loop_mailbox *self); /* NULL: no effect */

@@ -109,7 +109,7 @@ static void receive(loop_pair_lane *lane, loop_pair_message *message)
         atomic_fetch_sub(&lane->under_way, message->cost);
         return;
     }
-    if (lane->events->received(lane->pair, message) == BAY_AGAIN) {
+    if (lane->events->received(lane->pair, message) == BAY_ERR_AGAIN) {
         lane->is_slow = true;
     }
     if (lane->is_slow) {
@@ -187,7 +187,7 @@ bay_err loop_pair_begin(loop_pair *self)
     loop_pair_ref(self); /* the far end's */
     if (!signal_lane(&self->lanes[LOOP_PAIR_FAR], SIGNAL_BEGIN)) {
         loop_pair_unref(self);
-        return BAY_CLOSED;
+        return BAY_ERR_CLOSED;
     }
     self->lanes[LOOP_PAIR_NEAR].is_alone = false;
     return BAY_OK;
@@ -209,13 +209,13 @@ bay_err loop_pair_post(loop_pair *self, loop_pair_side to, loop_pair_message *me
     bool has_room = loop_pair_has_room(self, to, cost);
     if (sender->is_alone || !has_room) {
         mem_free(message);
-        return sender->is_alone ? BAY_CLOSED : BAY_LIMIT;
+        return sender->is_alone ? BAY_ERR_CLOSED : BAY_ERR_LIMIT;
     }
     size_t under_way = atomic_fetch_add(&lane->under_way, cost) + cost;
     if (!post_message(lane, message, cost, false)) {
         atomic_fetch_sub(&lane->under_way, cost);
         mem_free(message);
-        return BAY_CLOSED;
+        return BAY_ERR_CLOSED;
     }
     if (lane->events->window == 0 || cost == 0 || under_way < lane->events->window) {
         return BAY_OK;
@@ -224,7 +224,7 @@ bay_err loop_pair_post(loop_pair *self, loop_pair_side to, loop_pair_message *me
     /* the other end may have taken all of it before it could see that */
     bool is_clear = atomic_load(&lane->under_way) <= lane->events->resume &&
                     atomic_exchange(&lane->is_full, false);
-    return is_clear ? BAY_OK : BAY_AGAIN;
+    return is_clear ? BAY_OK : BAY_ERR_AGAIN;
 }
 
 void loop_pair_signal(loop_pair *self, loop_pair_side to, unsigned signals)

@@ -13,7 +13,7 @@
  *
  * Bounds. An end's events say how much may be under way to it. Above `window` the sender is told to
  * wait for `drained`; above `most` a message is not taken. What was received counts as under way
- * until `received` returns, or, if that returned BAY_AGAIN, until loop_pair_resume. Messages of
+ * until `received` returns, or, if that returned BAY_ERR_AGAIN, until loop_pair_resume. Messages of
  * cost 0 and the last word are always taken.
  *
  * Ends. Each end is closed exactly once by the code that uses it, at any time, also in a callback
@@ -50,11 +50,11 @@ typedef struct loop_pair_message {
 typedef struct loop_pair_events {
     /* The first event of the far end. */
     void (*begun)(loop_pair *self);
-    /* The message lives for the callback only. BAY_OK, or BAY_AGAIN: this one and those after it
-     * count as under way until loop_pair_resume. */
+    /* The message lives for the callback only. BAY_OK, or BAY_ERR_AGAIN: this one and those after
+     * it count as under way until loop_pair_resume. */
     bay_err (*received)(loop_pair *self, loop_pair_message *message);
     void (*signalled)(loop_pair *self, unsigned signals);
-    /* After loop_pair_post returned BAY_AGAIN: at most `resume` is under way now. */
+    /* After loop_pair_post returned BAY_ERR_AGAIN: at most `resume` is under way now. */
     void (*drained)(loop_pair *self);
     /* The other end's last word; `last` is NULL if it was closed without one. */
     void (*closed)(loop_pair *self, loop_pair_message *last);
@@ -96,14 +96,14 @@ void loop_pair_init(loop_pair *self, loop_mailbox *near, const loop_pair_events 
                     loop_mailbox *far, const loop_pair_events *far_events,
                     void (*release)(loop_pair *self));
 
-/* Makes the far end: its loop gets `begun`. Errors: BAY_CLOSED if the far mailbox is closed; there
- * is no far end then. In either case the near end is still to be closed. */
+/* Makes the far end: its loop gets `begun`. Errors: BAY_ERR_CLOSED if the far mailbox is closed;
+ * there is no far end then. In either case the near end is still to be closed. */
 bay_err loop_pair_begin(loop_pair *self) BAY_MUST_CHECK;
 
 /* Posts `message` to the end `to`. Owns: takes it, and frees it when it was received or could not
- * be. Errors: BAY_AGAIN: it was taken, and the sender should wait for `drained`; BAY_LIMIT: it was
- * not taken, because more than `most` would be under way (one message alone may be larger);
- * BAY_CLOSED: the other end or its mailbox is closed. */
+ * be. Errors: BAY_ERR_AGAIN: it was taken, and the sender should wait for `drained`; BAY_ERR_LIMIT:
+ * it was not taken, because more than `most` would be under way (one message alone may be larger);
+ * BAY_ERR_CLOSED: the other end or its mailbox is closed. */
 bay_err loop_pair_post(loop_pair *self, loop_pair_side to, loop_pair_message *message,
                        size_t cost) BAY_MUST_CHECK;
 /* Would a message of this cost be taken? For senders that look before they copy. */

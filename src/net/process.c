@@ -1,6 +1,7 @@
 /* A child process spoken to by lines.
  *
- *     running --stdin or stdout ends / process_close--> closing --term_ms--> SIGTERM --kill_ms--> SIGKILL
+ *     running --stdin or stdout ends / process_close--> closing --term_ms--> SIGTERM --kill_ms-->
+ * SIGKILL
  *        |                                        |
  *        +------------------ it died -------------+
  *                               |
@@ -290,7 +291,7 @@ static const line_writer_events input_events = {.drained = on_drained, .closed =
 
 bay_err process_write(process *self, bay_str line)
 {
-    return self->input != NULL ? line_writer_write(self->input, line) : BAY_CLOSED;
+    return self->input != NULL ? line_writer_write(self->input, line) : BAY_ERR_CLOSED;
 }
 
 void process_pause(process *self)
@@ -320,7 +321,7 @@ static bay_err open_pipes(child_plan *plan, int out_ours[3])
     for (int i = 0; i < 3; i++) {
         int ends[2];
         if (child_pipe(ends) != BAY_OK) {
-            return BAY_IO;
+            return BAY_ERR_IO;
         }
         plan->fds[i] = ends[i == 0 ? 0 : 1];
         out_ours[i] = ends[i == 0 ? 1 : 0];
@@ -400,11 +401,11 @@ bay_err process_start(loop *on_loop, const process_options *options, const proce
                       void *user, process **out, bay_diag *diag)
 {
     if (options->argv == NULL || options->argv[0] == NULL || options->argv[0][0] == '\0') {
-        return diag_set(diag, BAY_INVALID, "a process needs a command");
+        return diag_set(diag, BAY_ERR_INVALID, "a process needs a command");
     }
     process *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return diag_set(diag, BAY_NOMEM, "out of memory for a process");
+        return diag_set(diag, BAY_ERR_NOMEM, "out of memory for a process");
     }
     self->loop = on_loop;
     self->events = events;

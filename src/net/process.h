@@ -23,7 +23,7 @@ typedef struct process process;
 typedef struct process_events {
     void (*line)(void *user, bay_str line);       /* of stdout, without the line end; borrowed */
     void (*error_line)(void *user, bay_str line); /* of stderr, cut at 4 KiB */
-    void (*drained)(void *user);                  /* after process_write said BAY_AGAIN */
+    void (*drained)(void *user);                  /* after process_write said BAY_ERR_AGAIN */
     /* A line of stdout exceeded the bound: the process is being killed; `exited` follows. */
     void (*overflow)(void *user, size_t line_bytes);
     /* Last event, exactly once: stdout is at its end and the process is reaped. */
@@ -45,8 +45,8 @@ typedef struct process_options {
 bay_err process_start(loop *loop, const process_options *options, const process_events *events,
                       void *user, process **out, bay_diag *diag) BAY_MUST_CHECK;
 int process_id(const process *self);
-/* Writes `line` and a newline. BAY_OK; BAY_AGAIN: taken, stop until drained; BAY_CLOSED; BAY_LIMIT:
- * not taken, the queue is full. */
+/* Writes `line` and a newline. BAY_OK; BAY_ERR_AGAIN: taken, stop until drained; BAY_ERR_CLOSED;
+ * BAY_ERR_LIMIT: not taken, the queue is full. */
 bay_err process_write(process *self, bay_str line);
 void process_pause(process *self); /* stop reading stdout: the child blocks */
 void process_resume(process *self);

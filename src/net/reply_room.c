@@ -186,7 +186,7 @@ bay_err reply_rooms_new(loop *runs_on, size_t most, void (*granted)(reply_room *
 {
     reply_rooms *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->loop = runs_on;
     self->most = most;

@@ -45,8 +45,8 @@ typedef struct reply_room {
     bool is_waiting;
 } reply_room; /* all 0: nothing is held */
 
-/* `most`: of the account; an answer waits above it. Errors: BAY_NOMEM. Units: bytes. Threads: the
- * loop's, as of all below but reply_rooms_wake. */
+/* `most`: of the account; an answer waits above it. Errors: BAY_ERR_NOMEM. Units: bytes. Threads:
+ * the loop's, as of all below but reply_rooms_wake. */
 bay_err reply_rooms_new(loop *loop, size_t most, void (*granted)(reply_room *room),
                         reply_rooms **out) BAY_MUST_CHECK;
 void reply_rooms_free(reply_rooms *self); /* its rooms are released; NULL is fine */

@@ -224,7 +224,7 @@ static bay_err plan_user(const sandbox_options *options, sandbox_plan *plan, bay
     if (options->user != NULL && plan->uid == 0) {
         char *text = mem_alloc(USER_BYTES);
         if (text == NULL) {
-            return BAY_NOMEM;
+            return BAY_ERR_NOMEM;
         }
         (void)getpwnam_r(options->user, &entry, text, USER_BYTES, &found);
         plan->changes_user = found != NULL;
@@ -232,7 +232,7 @@ static bay_err plan_user(const sandbox_options *options, sandbox_plan *plan, bay
         plan->gid = found != NULL ? found->pw_gid : 0;
         mem_free(text);
         if (!plan->changes_user) {
-            return diag_set(diag, BAY_SPAWN, "its sandbox: there is no user \"%.60s\"",
+            return diag_set(diag, BAY_ERR_SPAWN, "its sandbox: there is no user \"%.60s\"",
                             options->user);
         }
     }
@@ -284,7 +284,8 @@ static bay_err store_filter(sandbox_plan *plan, bay_diag *diag)
     }
     if (plan->filter_fd < 0 ||
         pwrite(plan->filter_fd, plan->filter.code, bytes, 0) != (ssize_t)bytes) {
-        return diag_set(diag, BAY_SPAWN, "its sandbox: no place for a filter: %s", strerror(errno));
+        return diag_set(diag, BAY_ERR_SPAWN, "its sandbox: no place for a filter: %s",
+                        strerror(errno));
     }
     return BAY_OK;
 }
@@ -297,13 +298,13 @@ static bay_err make_absolute(const char *path, const char *folder, char out[PATH
     bool needs_here = path[0] != '/' && (folder == NULL || folder[0] != '/');
     bool needs_folder = path[0] != '/' && folder != NULL;
     if (needs_here && getcwd(here, sizeof(here)) == NULL) {
-        return diag_set(diag, BAY_SPAWN, "its sandbox: where are we? %s", strerror(errno));
+        return diag_set(diag, BAY_ERR_SPAWN, "its sandbox: where are we? %s", strerror(errno));
     }
     int len = snprintf(out, PATH_BYTES, "%s%s%s%s%s", here, needs_here ? "/" : "",
                        needs_folder ? folder : "", needs_folder ? "/" : "", path);
     return len > 0 && len < PATH_BYTES
                ? BAY_OK
-               : diag_set(diag, BAY_SPAWN, "its sandbox: a path is too long");
+               : diag_set(diag, BAY_ERR_SPAWN, "its sandbox: a path is too long");
 }
 
 /* bwrap says so, too, but to its stderr and after the start. */
@@ -311,7 +312,7 @@ static bay_err check_paths(const sandbox_options *options, const char *program, 
 {
     for (size_t i = 0; i < options->path_count; i++) {
         if (access(options->paths[i].path, F_OK) != 0) {
-            return diag_set(diag, BAY_SPAWN, "cannot start \"%.60s\": its sandbox: %.120s: %s",
+            return diag_set(diag, BAY_ERR_SPAWN, "cannot start \"%.60s\": its sandbox: %.120s: %s",
                             program, options->paths[i].path, strerror(errno));
         }
     }
@@ -352,7 +353,7 @@ static bay_err plan_walls(const sandbox_options *options, const char *program,
     }
     plan_filter(options, plan);
     if (plan->filter.is_overlong) {
-        return diag_set(diag, BAY_SPAWN, "its sandbox: the filter is too long");
+        return diag_set(diag, BAY_ERR_SPAWN, "its sandbox: the filter is too long");
     }
     if (plan->is_wrapped) {
         return plan_wrapping(options, path, argv, cwd, plan, diag);
@@ -367,13 +368,13 @@ bay_err sandbox_prepare(const sandbox_options *options, const char *program,
     char missing[SANDBOX_TEXT_BYTES];
     *out = SANDBOX_NO_PLAN;
     if (options->path_count > SANDBOX_PATHS) {
-        return diag_set(diag, BAY_SPAWN,
+        return diag_set(diag, BAY_ERR_SPAWN,
                         "cannot start \"%.60s\": more than %d paths in its sandbox", argv[0],
                         SANDBOX_PATHS);
     }
     sandbox_missing(options, missing);
     if (missing[0] != '\0' && !options->is_best_effort) {
-        return diag_set(diag, BAY_SPAWN,
+        return diag_set(diag, BAY_ERR_SPAWN,
                         "cannot start \"%.60s\" in its sandbox: %.200s (sandbox.bestEffort starts "
                         "it without)",
                         argv[0], missing);

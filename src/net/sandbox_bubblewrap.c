@@ -171,7 +171,7 @@ bay_err sandbox_bubblewrap_prepare(const sandbox_options *options, const char *p
     size_t cwd_bytes = strlen(cwd) + 1;
     plan->strings = mem_alloc(NUMBER_BYTES + program_bytes + cwd_bytes);
     if (plan->argv == NULL || plan->strings == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     char *program_copy = plan->strings + NUMBER_BYTES;
     char *cwd_copy = program_copy + program_bytes;

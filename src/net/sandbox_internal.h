@@ -98,7 +98,7 @@ typedef enum sandbox_step {
 
 /* Everything that can be made before the fork. `program` is what exec will be given, `cwd` the
  * child's folder or NULL. For the child's thread only: about to fork.
- * Errors: BAY_SPAWN with the reason; BAY_NOMEM. In any case: sandbox_plan_fini. */
+ * Errors: BAY_ERR_SPAWN with the reason; BAY_ERR_NOMEM. In any case: sandbox_plan_fini. */
 bay_err sandbox_prepare(const sandbox_options *options, const char *program,
                         const char *const *argv, const char *cwd, sandbox_plan *out,
                         bay_diag *diag) BAY_MUST_CHECK;
@@ -113,7 +113,7 @@ const char *sandbox_step_text(sandbox_step step);
 /* 0: the kernel has no Landlock. */
 int sandbox_landlock_abi(void);
 /* A ruleset with the given paths; the defaults as well unless they are not wanted.
- * Errors: BAY_SPAWN with the path and the reason. */
+ * Errors: BAY_ERR_SPAWN with the path and the reason. */
 bay_err sandbox_landlock_prepare(const sandbox_options *options, const char *program, int abi,
                                  int *out_ruleset, bay_diag *diag) BAY_MUST_CHECK;
 /* In the child: also its own folder below /proc, then no way back. */
@@ -127,12 +127,12 @@ bool sandbox_filter_is_known(void); /* false: no table for this machine */
 void sandbox_filter_write(const sandbox_filter_options *options, sandbox_filter *out);
 
 /* Is the interpreter and are the libraries of the program among what can be read? `library_path` is
- * the child's LD_LIBRARY_PATH or NULL. Errors: BAY_SPAWN: what is hidden, and the folder to add;
- * BAY_NOMEM. */
+ * the child's LD_LIBRARY_PATH or NULL. Errors: BAY_ERR_SPAWN: what is hidden, and the folder to
+ * add; BAY_ERR_NOMEM. */
 bay_err sandbox_libraries_check(const sandbox_options *options, const char *program,
                                 const char *library_path, bay_diag *diag) BAY_MUST_CHECK;
 
-/* bwrap's command line in plan->argv. BAY_NOMEM. */
+/* bwrap's command line in plan->argv. BAY_ERR_NOMEM. */
 bay_err sandbox_bubblewrap_prepare(const sandbox_options *options, const char *path,
                                    const char *program, const char *const *argv, const char *cwd,
                                    sandbox_plan *plan) BAY_MUST_CHECK;

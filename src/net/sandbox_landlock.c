@@ -132,7 +132,7 @@ static bool add_path(int ruleset, const char *path, uint64_t rights)
 
 static bay_err sandbox_landlock_refuse(bay_diag *diag, const char *program, const char *path)
 {
-    return diag_set(diag, BAY_SPAWN, "cannot start \"%.60s\": its sandbox: %.120s: %s", program,
+    return diag_set(diag, BAY_ERR_SPAWN, "cannot start \"%.60s\": its sandbox: %.120s: %s", program,
                     path, strerror(errno));
 }
 

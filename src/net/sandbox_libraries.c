@@ -77,7 +77,7 @@ static bay_err hidden_error(const search *self, const char *real, const char *us
 {
     const char *end = strrchr(real, '/');
     int folder = end != NULL && end > real ? (int)(end - real) : 1;
-    return diag_set(self->diag, BAY_SPAWN,
+    return diag_set(self->diag, BAY_ERR_SPAWN,
                     "cannot start \"%.60s\": its sandbox hides %.120s, which %.80s needs: add "
                     "\"%.*s\" to sandbox.fs",
                     self->program, real, user, folder < 120 ? folder : 120, real);
@@ -294,7 +294,7 @@ static bay_err check_file(search *self, const char *path)
     self->files++;
     image *of = mem_zalloc(sizeof(*of));
     if (of == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->depth++;
     of->path = path;

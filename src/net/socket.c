@@ -174,11 +174,11 @@ static void on_timer(void *argument)
 {
     net_socket *self = argument;
     if (self->state == SOCKET_CONNECTING) {
-        socket_fail(self, BAY_TIMEOUT, "no connection within the time allowed");
+        socket_fail(self, BAY_ERR_TIMEOUT, "no connection within the time allowed");
         return;
     }
     if (self->state == SOCKET_HANDSHAKING) {
-        socket_fail(self, BAY_TIMEOUT, "the TLS handshake took too long");
+        socket_fail(self, BAY_ERR_TIMEOUT, "the TLS handshake took too long");
         return;
     }
     begin_closing(self);
@@ -206,7 +206,7 @@ static void on_read_end(net_socket *self, ssize_t status)
     }
     if (self->tls != NULL && !self->is_eof) {
         /* RFC 8446 section 6.1: an end without close_notify may be an attacker's. */
-        socket_fail(self, BAY_CLOSED,
+        socket_fail(self, BAY_ERR_CLOSED,
                     self->state == SOCKET_HANDSHAKING
                         ? "the peer ended the connection during the TLS handshake"
                         : "the peer ended the connection without ending TLS");
@@ -275,7 +275,7 @@ void socket_say_eof(net_socket *self)
     }
     /* Writing failed before and reading is over now: nothing is left of the connection. */
     if (self->queue.is_broken && self->state == SOCKET_CONNECTED) {
-        socket_fail_quietly(self, BAY_CLOSED, NULL);
+        socket_fail_quietly(self, BAY_ERR_CLOSED, NULL);
     }
 }
 
@@ -336,24 +336,24 @@ static size_t sum(const bay_str *spans, size_t count)
 bay_err socket_write(net_socket *self, const bay_str *spans, size_t count)
 {
     if (self->state < SOCKET_CONNECTED) {
-        return BAY_STATE;
+        return BAY_ERR_STATE;
     }
     if (self->state != SOCKET_CONNECTED || self->is_shut || self->queue.is_broken) {
-        return BAY_CLOSED;
+        return BAY_ERR_CLOSED;
     }
     if (!stream_queue_has_room(&self->queue, sum(spans, count))) {
-        socket_fail_quietly(self, BAY_LIMIT, "the peer reads too slowly: its queue is full");
-        return BAY_LIMIT;
+        socket_fail_quietly(self, BAY_ERR_LIMIT, "the peer reads too slowly: its queue is full");
+        return BAY_ERR_LIMIT;
     }
     bay_err err = self->tls != NULL ? socket_tls_write(self, spans, count)
                                     : stream_queue_write(&self->queue, spans, count);
-    if (err == BAY_OK || err == BAY_AGAIN) {
+    if (err == BAY_OK || err == BAY_ERR_AGAIN) {
         return err;
     }
-    if (err == BAY_NOMEM || err == BAY_TLS || !self->is_reading) {
+    if (err == BAY_ERR_NOMEM || err == BAY_ERR_TLS || !self->is_reading) {
         socket_fail_quietly(self, err, NULL);
     }
-    return err == BAY_NOMEM ? BAY_NOMEM : BAY_CLOSED;
+    return err == BAY_ERR_NOMEM ? BAY_ERR_NOMEM : BAY_ERR_CLOSED;
 }
 
 bay_err socket_write_one(net_socket *self, bay_str bytes)
@@ -382,7 +382,7 @@ bay_err socket_new(loop *on_loop, const socket_events *events, void *user, net_s
 {
     net_socket *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     int failure = uv_tcp_init(&on_loop->uv, &self->tcp);
     if (failure != 0) {

@@ -45,11 +45,12 @@ typedef struct socket_events {
     void (*data)(void *user, bay_str bytes);
     /* The peer ended its half: no more `data`. Writing is still possible. */
     void (*eof)(void *user);
-    /* The queue fell to half of its high-water mark after socket_write said BAY_AGAIN. */
+    /* The queue fell to half of its high-water mark after socket_write said BAY_ERR_AGAIN. */
     void (*drained)(void *user);
-    /* The last event. BAY_OK: our close or abort; else what ended the connection (BAY_CLOSED: reset
-     * by the peer; BAY_TLS, BAY_IO, BAY_LIMIT: the write queue overflowed, BAY_TIMEOUT …). After
-     * `failed` it repeats that error. The socket is gone when this returns. */
+    /* The last event. BAY_OK: our close or abort; else what ended the connection (BAY_ERR_CLOSED:
+     * reset by the peer; BAY_ERR_TLS, BAY_ERR_IO, BAY_ERR_LIMIT: the write queue overflowed,
+     * BAY_ERR_TIMEOUT …). After `failed` it repeats that error. The socket is gone when this
+     * returns. */
     void (*closed)(void *user, bay_err reason, const char *text);
 } socket_events;
 
@@ -59,8 +60,9 @@ typedef struct socket_events {
  * the TLS handshake if `tls` is not NULL. `server_name` is what TLS asks for and verifies; empty:
  * `host`. ALPN offers http/1.1.
  * Owns: copies its strings; `tls` is borrowed for the call only; `events` must outlive the socket.
- * Errors: BAY_NOMEM, BAY_INVALID at once; all else by `failed` (BAY_RESOLVE, BAY_CONNECT,
- * BAY_TIMEOUT, BAY_TLS). Units: `timeout_ms` for everything until `connected`; 0: none.
+ * Errors: BAY_ERR_NOMEM, BAY_ERR_INVALID at once; all else by `failed` (BAY_ERR_RESOLVE,
+ * BAY_ERR_CONNECT, BAY_ERR_TIMEOUT, BAY_ERR_TLS). Units: `timeout_ms` for everything until
+ * `connected`; 0: none.
  * Threads: the loop's. Source: RFC 6066 section 3, RFC 6125, RFC 7301. */
 bay_err socket_connect(loop *loop, bay_str host, uint16_t port, tls_context *tls,
                        bay_str server_name, uint32_t timeout_ms, const socket_events *events,
@@ -71,13 +73,13 @@ bay_err socket_connect(loop *loop, bay_str host, uint16_t port, tls_context *tls
 typedef bool (*socket_permit)(void *user, bay_str host, const net_address *address);
 
 /* Right after socket_connect. An address that is refused counts as one that could not be reached;
- * when all are, it fails with BAY_DENIED. `user` must live until `connected` or `closed`.
+ * when all are, it fails with BAY_ERR_DENIED. `user` must live until `connected` or `closed`.
  * Owns: nothing. Threads: the loop's. */
 void socket_set_permit(net_socket *self, socket_permit permit, void *user);
 
 /* A connected stream descriptor (a socketpair, an inherited connection). `connected` does not come:
  * the socket is connected at once.
- * Owns: takes `fd`, also on failure. Errors: BAY_NOMEM, BAY_IO. Threads: the loop's. */
+ * Owns: takes `fd`, also on failure. Errors: BAY_ERR_NOMEM, BAY_ERR_IO. Threads: the loop's. */
 bay_err socket_open(loop *loop, int fd, const socket_events *events, void *user,
                     net_socket **out) BAY_MUST_CHECK;
 
@@ -95,16 +97,17 @@ void socket_read_stop(net_socket *self);  /* idempotent: back-pressure to the pe
 #define SOCKET_HIGH_BYTES ((size_t)256 * 1024)     /* default high-water mark */
 #define SOCKET_MAX_BYTES ((size_t)4 * 1024 * 1024) /* default hard maximum */
 
-/* BAY_AGAIN above `high_bytes` queued. A write that would bring the queue above `max_bytes` closes
- * the connection, unless nothing was queued before it: one message may be larger than the maximum,
- * whoever makes it bounds it. 0: the default. At most 4 GiB - 1. */
+/* BAY_ERR_AGAIN above `high_bytes` queued. A write that would bring the queue above `max_bytes`
+ * closes the connection, unless nothing was queued before it: one message may be larger than the
+ * maximum, whoever makes it bounds it. 0: the default. At most 4 GiB - 1. */
 void socket_set_limits(net_socket *self, size_t high_bytes, size_t max_bytes);
 
 /* Hands the spans to the kernel in one call; what it does not take is copied and queued.
- * Owns: the spans are borrowed for the call. Errors: BAY_OK; BAY_AGAIN: taken, but stop until
- * `drained`; BAY_CLOSED: not taken, the socket is closing or our half is shut; BAY_LIMIT: not
- * taken, the queue is full and the connection is being aborted; BAY_STATE: not connected yet;
- * BAY_NOMEM: not taken wholly, the connection is being aborted. Units: bytes. Threads: the loop's.
+ * Owns: the spans are borrowed for the call. Errors: BAY_OK; BAY_ERR_AGAIN: taken, but stop until
+ * `drained`; BAY_ERR_CLOSED: not taken, the socket is closing or our half is shut; BAY_ERR_LIMIT:
+ * not taken, the queue is full and the connection is being aborted; BAY_ERR_STATE: not connected
+ * yet; BAY_ERR_NOMEM: not taken wholly, the connection is being aborted. Units: bytes. Threads: the
+ * loop's.
  */
 bay_err socket_write(net_socket *self, const bay_str *spans, size_t count);
 bay_err socket_write_one(net_socket *self, bay_str bytes);
@@ -181,14 +184,14 @@ typedef void (*socket_accepted)(void *user, net_socket *socket);
 
 /* Whether nobody listens there yet. With reuse_port a second program could listen beside the first
  * and take half of its connections without either noticing: ask before the first such listener.
- * Errors: as socket_listen, BAY_IO when the address is taken. Threads: any. */
+ * Errors: as socket_listen, BAY_ERR_IO when the address is taken. Threads: any. */
 bay_err socket_address_is_free(bay_str address, bay_diag *diag) BAY_MUST_CHECK;
 
 /* Whether only programs of this machine can connect to a listener at `address`: every address that
  * the host resolves to is a loopback address. What a name resolves to may change: such a listener
  * is opened with `is_local_only`.
- * Errors: BAY_INVALID, BAY_RESOLVE. Threads: any; blocks as socket_listen. Source: RFC 1122 section
- * 3.2.1.3, RFC 4291 sections 2.5.3 and 2.5.5.2. */
+ * Errors: BAY_ERR_INVALID, BAY_ERR_RESOLVE. Threads: any; blocks as socket_listen. Source: RFC 1122
+ * section 3.2.1.3, RFC 4291 sections 2.5.3 and 2.5.5.2. */
 bay_err socket_address_is_local(bay_str address, bool *out, bay_diag *diag) BAY_MUST_CHECK;
 
 #define SOCKET_UNIX_PREFIX "unix:"
@@ -196,8 +199,8 @@ bay_err socket_address_is_local(bay_str address, bool *out, bay_diag *diag) BAY_
 
 /* Does the address name a Unix socket, "unix:/FOLDER/NAME"? */
 bool socket_address_is_unix(bay_str address);
-/* Its path, NUL ended. Errors: BAY_INVALID: it is none, or not from the root on; BAY_LIMIT: it is
- * longer than the kernel takes. Threads: any. */
+/* Its path, NUL ended. Errors: BAY_ERR_INVALID: it is none, or not from the root on; BAY_ERR_LIMIT:
+ * it is longer than the kernel takes. Threads: any. */
 bay_err socket_unix_path(bay_str address, char out[SOCKET_UNIX_PATH_BYTES],
                          bay_diag *diag) BAY_MUST_CHECK;
 
@@ -206,10 +209,11 @@ bay_err socket_unix_path(bay_str address, char out[SOCKET_UNIX_PATH_BYTES],
  * "unix:/FOLDER/NAME" makes a Unix socket of mode 0600 in a folder that no other user can write to,
  * and removes it when the listener is closed. It replaces a socket of this user on which nobody
  * listens, and nothing else. Running out of descriptors pauses accepting for a moment, with a
- * warning in the log. Owns: copies the address. Errors: BAY_INVALID, BAY_RESOLVE, BAY_IO (in use,
- * not permitted: `diag` says), BAY_NOMEM; of a Unix socket also BAY_LIMIT (its path), BAY_STATE
- * (another process listens there), BAY_DENIED (other users can write to its folder). Threads: the
- * loop's; a host name other than "localhost" blocks it. */
+ * warning in the log. Owns: copies the address. Errors: BAY_ERR_INVALID, BAY_ERR_RESOLVE,
+ * BAY_ERR_IO (in use, not permitted: `diag` says), BAY_ERR_NOMEM; of a Unix socket also
+ * BAY_ERR_LIMIT (its path), BAY_ERR_STATE (another process listens there), BAY_ERR_DENIED (other
+ * users can write to its folder). Threads: the loop's; a host name other than "localhost" blocks
+ * it. */
 bay_err socket_listen(loop *loop, bay_str address, const socket_listener_options *options,
                       socket_accepted accepted, void *user, socket_listener **out,
                       bay_diag *diag) BAY_MUST_CHECK;

@@ -69,9 +69,9 @@ void socket_connector_stop(net_socket *socket)
 static void socket_connect_fail(socket_connector *self, bay_err err, int uv_error)
 {
     char text[HOST_BYTES_MAX + 160];
-    const char *what = err == BAY_RESOLVE  ? "could not resolve"
-                       : err == BAY_DENIED ? "an address that is not permitted:"
-                                           : "could not connect to";
+    const char *what = err == BAY_ERR_RESOLVE  ? "could not resolve"
+                       : err == BAY_ERR_DENIED ? "an address that is not permitted:"
+                                               : "could not connect to";
     snprintf(text, sizeof(text), "%s %s port %u: %s", what, self->host, (unsigned)self->port,
              uv_strerror(uv_error));
     socket_fail(self->socket, err, text); /* ends in socket_connector_stop */
@@ -84,7 +84,7 @@ static void end_attempt(socket_connector *self, int uv_error)
     self->last_error = uv_error;
     loop_timer_stop(self->loop, &self->attempt_timer);
     if (self->next >= self->address_count) {
-        socket_connect_fail(self, BAY_CONNECT, uv_error);
+        socket_connect_fail(self, BAY_ERR_CONNECT, uv_error);
         return;
     }
     self->is_retrying = true;
@@ -173,7 +173,7 @@ static void try_next(socket_connector *self)
         self->next++;
     }
     if (self->next >= self->address_count) {
-        bay_err err = self->has_tried ? BAY_CONNECT : BAY_DENIED;
+        bay_err err = self->has_tried ? BAY_ERR_CONNECT : BAY_ERR_DENIED;
         socket_connect_fail(self, err, self->has_tried ? self->last_error : UV_EACCES);
         return;
     }
@@ -187,7 +187,7 @@ static void try_next(socket_connector *self)
     self->is_connecting = true;
     uint64_t within_ms = attempt_ms(self);
     if (within_ms > 0 && loop_timer_start(self->loop, &self->attempt_timer, within_ms) != BAY_OK) {
-        socket_fail(socket, BAY_NOMEM, NULL);
+        socket_fail(socket, BAY_ERR_NOMEM, NULL);
     }
 }
 
@@ -226,7 +226,7 @@ static void on_resolved(uv_getaddrinfo_t *request, int status, struct addrinfo *
     }
     uv_freeaddrinfo(results);
     if (status != 0 || self->address_count == 0) {
-        socket_connect_fail(self, BAY_RESOLVE, status != 0 ? status : UV_EAI_NODATA);
+        socket_connect_fail(self, BAY_ERR_RESOLVE, status != 0 ? status : UV_EAI_NODATA);
         return;
     }
     try_next(self);
@@ -247,10 +247,10 @@ static bay_err socket_connect_begin(socket_connector *self)
     int failure =
         uv_getaddrinfo(&self->loop->uv, &self->resolver, on_resolved, self->host, NULL, &hints);
     if (failure == UV_ENOMEM) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     if (failure != 0) {
-        return BAY_INVALID; /* not a host name */
+        return BAY_ERR_INVALID; /* not a host name */
     }
     self->is_resolving = true;
     return BAY_OK;
@@ -278,14 +278,14 @@ bay_err socket_connect(loop *on_loop, bay_str host, uint16_t port, tls_context *
 {
     if (host.len == 0 || host.len > HOST_BYTES_MAX || port == 0 ||
         memchr(host.at, '\0', host.len) != NULL) {
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     }
     net_socket *socket = NULL;
     bay_err err = socket_new(on_loop, events, user, &socket);
     if (err != BAY_OK) {
         return err;
     }
-    err = BAY_NOMEM;
+    err = BAY_ERR_NOMEM;
     socket_connector *self = new_connector(socket, host, port);
     if (self == NULL) {
         goto failed;

@@ -178,7 +178,7 @@ typedef struct listen_address {
 
 static bay_err bad_address(bay_diag *diag, bay_str address)
 {
-    return diag_set(diag, BAY_INVALID,
+    return diag_set(diag, BAY_ERR_INVALID,
                     "\"%.*s\" is no address to listen on: host:port, [v6]:port or :port is",
                     (int)(address.len < 120 ? address.len : 120), address.at);
 }
@@ -291,8 +291,8 @@ static bay_err resolve(bay_str text, listen_address *out_address, struct addrinf
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
     int failure = getaddrinfo(out_address->host, out_address->port, &hints, out);
     return failure == 0 ? BAY_OK
-                        : diag_set(diag, BAY_RESOLVE, "cannot listen on %.*s: %s", BAY_STR(text),
-                                   gai_strerror(failure));
+                        : diag_set(diag, BAY_ERR_RESOLVE, "cannot listen on %.*s: %s",
+                                   BAY_STR(text), gai_strerror(failure));
 }
 
 bay_err socket_address_is_local(bay_str text, bool *out, bay_diag *diag)
@@ -338,7 +338,7 @@ static bay_err open_listener(bay_str text, const socket_listener_options *option
         freeaddrinfo(found);
     }
     return error == 0 ? BAY_OK
-                      : diag_set(diag, BAY_IO, "cannot listen on %.*s: %s", BAY_STR(text),
+                      : diag_set(diag, BAY_ERR_IO, "cannot listen on %.*s: %s", BAY_STR(text),
                                  strerror(error));
 }
 
@@ -404,7 +404,7 @@ bay_err socket_listen(loop *on_loop, bay_str address, const socket_listener_opti
     int fd = -1;
     socket_listener *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return diag_set(diag, BAY_NOMEM, "out of memory for a listener");
+        return diag_set(diag, BAY_ERR_NOMEM, "out of memory for a listener");
     }
     bay_err err = socket_address_is_unix(address)
                       ? socket_unix_open(address, chosen->backlog > 0 ? chosen->backlog : BACKLOG,
@@ -428,7 +428,7 @@ bay_err socket_listen(loop *on_loop, bay_str address, const socket_listener_opti
         }
         close(fd);
         mem_free(self);
-        return diag_set(diag, BAY_IO, "cannot poll a listener: %s", uv_strerror(failure));
+        return diag_set(diag, BAY_ERR_IO, "cannot poll a listener: %s", uv_strerror(failure));
     }
     self->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (chosen->tls != NULL) {

@@ -45,7 +45,7 @@ static bool stage(void *user, bay_str ciphertext)
         ciphertext.len -= len;
         if (self->tls->staged_bytes >= FLUSH_BYTES) {
             bay_err err = flush(self);
-            if (err != BAY_OK && err != BAY_AGAIN) {
+            if (err != BAY_OK && err != BAY_ERR_AGAIN) {
                 return false;
             }
         }
@@ -82,13 +82,13 @@ bay_err socket_tls_write(net_socket *self, const bay_str *spans, size_t count)
 {
     bay_err encrypted = encrypt(self, spans, count);
     bay_err err = flush(self);
-    if (err != BAY_OK && err != BAY_AGAIN) {
+    if (err != BAY_OK && err != BAY_ERR_AGAIN) {
         return err;
     }
     if (encrypted != BAY_OK) {
-        return self->queue.is_broken ? BAY_CLOSED : encrypted;
+        return self->queue.is_broken ? BAY_ERR_CLOSED : encrypted;
     }
-    return stream_queue_bytes(&self->queue) > self->queue.high_bytes ? BAY_AGAIN : BAY_OK;
+    return stream_queue_bytes(&self->queue) > self->queue.high_bytes ? BAY_ERR_AGAIN : BAY_OK;
 }
 
 void socket_tls_end(net_socket *self)
@@ -106,8 +106,8 @@ static void shake_hands(net_socket *self)
     (void)flush(self); /* an alert too goes out before the end */
     if (err == BAY_OK) {
         socket_say_connected(self);
-    } else if (err != BAY_AGAIN) {
-        socket_fail(self, BAY_TLS, diag.text);
+    } else if (err != BAY_ERR_AGAIN) {
+        socket_fail(self, BAY_ERR_TLS, diag.text);
     }
 }
 
@@ -123,13 +123,13 @@ static void read_records(net_socket *self)
         (void)flush(self); /* answers of TLS itself, alerts */
         if (err == BAY_OK) {
             socket_say_data(self, (bay_str){plain, len});
-        } else if (err == BAY_EOF) {
+        } else if (err == BAY_ERR_EOF) {
             socket_say_eof(self);
-        } else if (err == BAY_AGAIN) {
+        } else if (err == BAY_ERR_AGAIN) {
             tls->may_have_more = false;
             return;
         } else {
-            socket_fail(self, BAY_TLS, diag.text);
+            socket_fail(self, BAY_ERR_TLS, diag.text);
         }
     }
 }
@@ -145,7 +145,7 @@ static void hold(net_socket *self, bay_str left)
     if (left.len > 0 && self->state == SOCKET_CONNECTED && !self->is_eof) {
         tls->held = mem_dup(left.at, left.len);
         if (tls->held == NULL) {
-            socket_fail_quietly(self, BAY_NOMEM, NULL);
+            socket_fail_quietly(self, BAY_ERR_NOMEM, NULL);
         } else {
             tls->held_bytes = left.len;
         }
@@ -205,7 +205,7 @@ bay_err socket_tls_new(net_socket *self, tls_context *context, bay_str server_na
     }
     socket_tls *tls = mem_zalloc(sizeof(*tls));
     if (tls == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     err = tls_session_new(context, server_name, stage, self, &tls->session, diag);
     if (err != BAY_OK) {
@@ -250,6 +250,6 @@ bool socket_tls_is_http2(const net_socket *self)
 void socket_tls_offer_http2(net_socket *self)
 {
     if (!tls_session_offer_http2(self->tls->session)) {
-        socket_fail_quietly(self, BAY_NOMEM, NULL);
+        socket_fail_quietly(self, BAY_ERR_NOMEM, NULL);
     }
 }

@@ -38,12 +38,12 @@ bay_err socket_unix_path(bay_str address, char out[SOCKET_UNIX_PATH_BYTES], bay_
     bay_str path = str_from(address, strlen(SOCKET_UNIX_PREFIX));
     if (!socket_address_is_unix(address) || path.len < 2 || path.at[0] != '/' ||
         path.at[path.len - 1] == '/' || memchr(path.at, '\0', path.len) != NULL) {
-        return diag_set(diag, BAY_INVALID,
+        return diag_set(diag, BAY_ERR_INVALID,
                         "\"%.*s\" is no address of a Unix socket: unix:/FOLDER/NAME is",
                         (int)(address.len < 120 ? address.len : 120), address.at);
     }
     if (path.len >= SOCKET_UNIX_PATH_BYTES) {
-        return diag_set(diag, BAY_LIMIT,
+        return diag_set(diag, BAY_ERR_LIMIT,
                         "the path of a Unix socket has %zu bytes, %d is the most: use a shorter "
                         "one",
                         path.len, SOCKET_UNIX_PATH_BYTES - 1);
@@ -55,12 +55,13 @@ bay_err socket_unix_path(bay_str address, char out[SOCKET_UNIX_PATH_BYTES], bay_
 
 static bay_err failed(bay_diag *diag, const char *path, const char *what)
 {
-    return diag_set(diag, BAY_IO, "cannot listen on unix:%s: %s", path, what);
+    return diag_set(diag, BAY_ERR_IO, "cannot listen on unix:%s: %s", path, what);
 }
 
 static bay_err failed_by(bay_diag *diag, const char *path, const char *what, int error)
 {
-    return diag_set(diag, BAY_IO, "cannot listen on unix:%s: %s: %s", path, what, strerror(error));
+    return diag_set(diag, BAY_ERR_IO, "cannot listen on unix:%s: %s: %s", path, what,
+                    strerror(error));
 }
 
 /* ---- the folder ------------------------------------------------------------------------------ */
@@ -106,12 +107,12 @@ static bay_err open_folder(const char *path, int *out, bay_diag *diag)
     const char *name = len > 0 ? folder : "/";
     int fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) {
-        return diag_set(diag, BAY_IO, "cannot listen on unix:%s: the folder %s: %s", path, name,
+        return diag_set(diag, BAY_ERR_IO, "cannot listen on unix:%s: the folder %s: %s", path, name,
                         strerror(errno));
     }
     if (!is_safe_to_root(dup(fd))) {
         close(fd);
-        return diag_set(diag, BAY_DENIED,
+        return diag_set(diag, BAY_ERR_DENIED,
                         "cannot listen on unix:%s: other users could replace the socket: %s and "
                         "every folder above it must belong to this user or root, and be writable "
                         "by its owner alone",
@@ -161,7 +162,7 @@ static bay_err clear_name(int folder, const char *name, const struct sockaddr_un
     }
     int error = try_connect(address);
     if (error == 0) {
-        return diag_set(diag, BAY_STATE,
+        return diag_set(diag, BAY_ERR_STATE,
                         "cannot listen on unix:%s: another process listens there: end it, or use "
                         "another path",
                         path);

@@ -334,7 +334,7 @@ static bay_err queue_rest(stream_queue *self, const bay_str *spans, size_t count
 {
     if (!reserve(self, rest)) {
         stream_queue_drop(self);
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     append(self, spans, count, skip);
     if (self->flying == NULL) {
@@ -345,7 +345,7 @@ static bay_err queue_rest(stream_queue *self, const bay_str *spans, size_t count
     }
     if (stream_queue_bytes(self) > self->high_bytes) {
         self->is_above_high = true;
-        return BAY_AGAIN;
+        return BAY_ERR_AGAIN;
     }
     return BAY_OK;
 }
@@ -353,12 +353,12 @@ static bay_err queue_rest(stream_queue *self, const bay_str *spans, size_t count
 bay_err stream_queue_write(stream_queue *self, const bay_str *spans, size_t count)
 {
     if (self->is_broken) {
-        return BAY_CLOSED;
+        return BAY_ERR_CLOSED;
     }
     size_t total = 0;
     for (size_t i = 0; i < count; i++) {
         if (spans[i].len > SIZE_MAX / 4 - total) {
-            return BAY_NOMEM;
+            return BAY_ERR_NOMEM;
         }
         total += spans[i].len;
     }

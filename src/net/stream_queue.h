@@ -65,7 +65,7 @@ typedef struct stream_queue {
     void (*landed)(struct stream_queue *self, int status);
     uint32_t high_bytes;
     uint32_t max_bytes;
-    bool is_above_high; /* since a write said BAY_AGAIN, or the mark fell below what waits */
+    bool is_above_high; /* since a write said BAY_ERR_AGAIN, or the mark fell below what waits */
     bool is_broken;
     bool is_cut; /* broken by a write whose first bytes the kernel had taken */
 } stream_queue;
@@ -85,8 +85,8 @@ void stream_queue_send_gathered(stream_queue *self);
 bool stream_queue_has_room(const stream_queue *self, size_t bytes);
 
 /* Writes or queues all of it, whatever the maximum says (ask stream_queue_has_room first).
- * BAY_OK; BAY_AGAIN: taken, above the high-water mark; BAY_NOMEM, BAY_CLOSED or BAY_IO: not wholly
- * taken, the queue is broken. */
+ * BAY_OK; BAY_ERR_AGAIN: taken, above the high-water mark; BAY_ERR_NOMEM, BAY_ERR_CLOSED or
+ * BAY_ERR_IO: not wholly taken, the queue is broken. */
 bay_err stream_queue_write(stream_queue *self, const bay_str *spans, size_t count);
 
 /* What the kernel did not take; without what is gathered. */
@@ -94,7 +94,7 @@ size_t stream_queue_bytes(const stream_queue *self);
 /* Nothing waits, flies or is gathered. */
 bool stream_queue_is_empty(const stream_queue *self);
 
-/* True once, when the queue has fallen to half of the mark after BAY_AGAIN. */
+/* True once, when the queue has fallen to half of the mark after BAY_ERR_AGAIN. */
 bool stream_queue_take_drained(stream_queue *self);
 
 /* Frees what waits; what flies is freed when it lands. Takes nothing more. */

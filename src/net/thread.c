@@ -19,7 +19,7 @@ bay_err net_thread_start(net_thread *self, void (*function)(void *argument), voi
     pthread_sigmask(SIG_SETMASK, &all, &before);
     self->is_running = pthread_create(&self->id, NULL, thread_main, self) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return self->is_running ? BAY_OK : BAY_NOMEM;
+    return self->is_running ? BAY_OK : BAY_ERR_NOMEM;
 }
 
 void net_thread_join(net_thread *self)

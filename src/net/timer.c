@@ -119,7 +119,7 @@ bay_err loop_timers_init(loop *self)
     uv_timer_init(&self->uv, &self->timers.handle);
     self->timers.handle.data = self;
     /* Room from the start, so that the first time-outs of a loop cannot fail. */
-    return grow(&self->timers) ? BAY_OK : BAY_NOMEM;
+    return grow(&self->timers) ? BAY_OK : BAY_ERR_NOMEM;
 }
 
 void loop_timers_fini(loop *self)
@@ -139,7 +139,7 @@ bay_err loop_timer_start(loop *on_loop, loop_timer *self, uint64_t after_ms)
     if (self->heap_index != 0) {
         take_out(heap, self);
     } else if (!grow(heap)) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     uint64_t now = uv_now(&on_loop->uv);
     self->due_ms = after_ms > UINT64_MAX - now ? UINT64_MAX : now + after_ms;

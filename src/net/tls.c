@@ -82,7 +82,7 @@ static bay_err attach_bio(tls_session *self)
     uv_once(&bio_once, make_bio_method);
     BIO *bio = bio_method != NULL ? BIO_new(bio_method) : NULL;
     if (bio == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     BIO_set_data(bio, self);
     BIO_set_init(bio, 1);
@@ -102,7 +102,7 @@ static bay_err expect_name(tls_session *self, bay_str server_name, bay_diag *dia
     }
     if (server_name.len == 0 || server_name.len > NAME_BYTES_MAX ||
         memchr(server_name.at, '\0', server_name.len) != NULL) {
-        return diag_set(diag, BAY_INVALID, "\"%.*s\" cannot be the name of a TLS server",
+        return diag_set(diag, BAY_ERR_INVALID, "\"%.*s\" cannot be the name of a TLS server",
                         BAY_STR(server_name));
     }
     memcpy(name, server_name.at, server_name.len);
@@ -112,11 +112,11 @@ static bay_err expect_name(tls_session *self, bay_str server_name, bay_diag *dia
         uv_inet_pton(AF_INET, name, address) == 0 || uv_inet_pton(AF_INET6, name, address) == 0;
     if (is_address) {
         X509_VERIFY_PARAM *parameters = SSL_get0_param(self->ssl);
-        return X509_VERIFY_PARAM_set1_ip_asc(parameters, name) == 1 ? BAY_OK : BAY_NOMEM;
+        return X509_VERIFY_PARAM_set1_ip_asc(parameters, name) == 1 ? BAY_OK : BAY_ERR_NOMEM;
     }
     SSL_set_hostflags(self->ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
     if (SSL_set1_host(self->ssl, name) != 1 || SSL_set_tlsext_host_name(self->ssl, name) != 1) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     return BAY_OK;
 }
@@ -124,17 +124,17 @@ static bay_err expect_name(tls_session *self, bay_str server_name, bay_diag *dia
 bay_err tls_session_new(const tls_context *context, bay_str server_name, tls_emit emit, void *user,
                         tls_session **out, bay_diag *diag)
 {
-    bay_err err = BAY_NOMEM;
+    bay_err err = BAY_ERR_NOMEM;
     tls_session *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return diag_set(diag, BAY_NOMEM, "out of memory for a TLS connection");
+        return diag_set(diag, BAY_ERR_NOMEM, "out of memory for a TLS connection");
     }
     self->emit = emit;
     self->user = user;
     ERR_clear_error();
     self->ssl = SSL_new(context->ssl);
     if (self->ssl == NULL || attach_bio(self) != BAY_OK) {
-        (void)diag_set(diag, BAY_NOMEM, "out of memory for a TLS connection");
+        (void)diag_set(diag, BAY_ERR_NOMEM, "out of memory for a TLS connection");
         goto failed;
     }
     if (context->is_server) {
@@ -182,15 +182,15 @@ static bay_err explain(tls_session *self, int kind, bay_diag *diag)
     unsigned long code = ERR_peek_error();
     const char *reason = code != 0 ? ERR_reason_error_string(code) : NULL;
     if (verdict != X509_V_OK) {
-        (void)diag_set(diag, BAY_TLS, "the peer's certificate is not accepted: %s",
+        (void)diag_set(diag, BAY_ERR_TLS, "the peer's certificate is not accepted: %s",
                        X509_verify_cert_error_string(verdict));
     } else if (reason != NULL) {
-        (void)diag_set(diag, BAY_TLS, "TLS failed: %s", reason);
+        (void)diag_set(diag, BAY_ERR_TLS, "TLS failed: %s", reason);
     } else {
-        (void)diag_set(diag, BAY_TLS, "TLS failed (%d)", kind);
+        (void)diag_set(diag, BAY_ERR_TLS, "TLS failed (%d)", kind);
     }
     ERR_clear_error();
-    return BAY_TLS;
+    return BAY_ERR_TLS;
 }
 
 static bay_err judge(tls_session *self, int result, bay_diag *diag)
@@ -200,9 +200,9 @@ static bay_err judge(tls_session *self, int result, bay_diag *diag)
     case SSL_ERROR_NONE:
         return BAY_OK;
     case SSL_ERROR_WANT_READ:
-        return BAY_AGAIN;
+        return BAY_ERR_AGAIN;
     case SSL_ERROR_ZERO_RETURN:
-        return BAY_EOF;
+        return BAY_ERR_EOF;
     default:
         return explain(self, kind, diag);
     }
@@ -228,7 +228,7 @@ bay_err tls_session_write(tls_session *self, bay_str bytes, bay_diag *diag)
     ERR_clear_error();
     size_t written = 0; /* all or nothing: partial writes are not enabled and emit never blocks */
     bay_err err = judge(self, SSL_write_ex(self->ssl, bytes.at, bytes.len, &written), diag);
-    return err == BAY_OK ? BAY_OK : BAY_TLS;
+    return err == BAY_OK ? BAY_OK : BAY_ERR_TLS;
 }
 
 void tls_session_end(tls_session *self)

@@ -1,6 +1,6 @@
 /* TLS by OpenSSL: one context for a server or a client role, shared by the connections of all
- * loops. TLS 1.2 at least. A library built without TLS (BAY_TLS off: tls_none.c) makes no context:
- * BAY_UNSUPPORTED. */
+ * loops. TLS 1.2 at least. A library built without TLS (BAY_ERR_TLS off: tls_none.c) makes no
+ * context: BAY_ERR_UNSUPPORTED. */
 #ifndef NET_TLS_H
 #define NET_TLS_H
 

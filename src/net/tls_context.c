@@ -48,7 +48,7 @@ static bay_err complain(bay_diag *diag, const char *what, const char *file)
     unsigned long code = ERR_peek_error();
     const char *reason = code != 0 ? ERR_reason_error_string(code) : NULL;
     bay_err err =
-        diag_set(diag, BAY_TLS, "%s %s: %s", what, file, reason != NULL ? reason : "unusable");
+        diag_set(diag, BAY_ERR_TLS, "%s %s: %s", what, file, reason != NULL ? reason : "unusable");
     ERR_clear_error();
     return err;
 }
@@ -59,7 +59,7 @@ static bay_err load_identity(SSL_CTX *ssl, const tls_options *options, bay_diag 
         return BAY_OK;
     }
     if (options->certificate_file == NULL || options->key_file == NULL) {
-        return diag_set(diag, BAY_INVALID, "a TLS certificate and its key belong together");
+        return diag_set(diag, BAY_ERR_INVALID, "a TLS certificate and its key belong together");
     }
     if (SSL_CTX_use_certificate_chain_file(ssl, options->certificate_file) != 1) {
         return complain(diag, "the TLS certificate", options->certificate_file);
@@ -96,7 +96,7 @@ static bay_err new_context(SSL_CTX *ssl, bool is_server, bool verifies, tls_cont
 {
     tls_context *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return diag_set(diag, BAY_NOMEM, "out of memory for a TLS context");
+        return diag_set(diag, BAY_ERR_NOMEM, "out of memory for a TLS context");
     }
     self->ssl = ssl;
     self->is_server = is_server;
@@ -110,7 +110,7 @@ static bay_err trust_clients(SSL_CTX *ssl, const tls_options *options, bay_diag 
 {
     if (options->ca_file == NULL) {
         if (options->require_client_certificate) {
-            return diag_set(diag, BAY_INVALID,
+            return diag_set(diag, BAY_ERR_INVALID,
                             "client certificates are required, but no ca_file says whose");
         }
         return BAY_OK;
@@ -134,13 +134,14 @@ static bay_err trust_clients(SSL_CTX *ssl, const tls_options *options, bay_diag 
 bay_err tls_server_new(const tls_options *options, tls_context **out, bay_diag *diag)
 {
     if (options->certificate_file == NULL || options->key_file == NULL) {
-        return diag_set(diag, BAY_INVALID, "a TLS server needs a certificate file and a key file");
+        return diag_set(diag, BAY_ERR_INVALID,
+                        "a TLS server needs a certificate file and a key file");
     }
     ERR_clear_error();
     SSL_CTX *ssl = new_ssl(TLS_server_method());
     if (ssl == NULL) {
         ERR_clear_error();
-        return diag_set(diag, BAY_NOMEM, "out of memory for a TLS context");
+        return diag_set(diag, BAY_ERR_NOMEM, "out of memory for a TLS context");
     }
     SSL_CTX_set_alpn_select_cb(ssl, choose_protocol, NULL);
     bay_err err = load_identity(ssl, options, diag);
@@ -182,12 +183,12 @@ bay_err tls_client_new(const tls_options *options, tls_context **out, bay_diag *
     SSL_CTX *ssl = new_ssl(TLS_client_method());
     if (ssl == NULL) {
         ERR_clear_error();
-        return diag_set(diag, BAY_NOMEM, "out of memory for a TLS context");
+        return diag_set(diag, BAY_ERR_NOMEM, "out of memory for a TLS context");
     }
     /* Zero is success here, unlike everywhere else in OpenSSL. */
     bay_err err = SSL_CTX_set_alpn_protos(ssl, alpn_offer, sizeof(alpn_offer)) == 0
                       ? BAY_OK
-                      : diag_set(diag, BAY_NOMEM, "out of memory for a TLS context");
+                      : diag_set(diag, BAY_ERR_NOMEM, "out of memory for a TLS context");
     if (err == BAY_OK) {
         err = load_identity(ssl, options, diag);
     }

@@ -8,7 +8,7 @@
 
 static bay_err tls_refuse(bay_diag *diag)
 {
-    return diag_set(diag, BAY_UNSUPPORTED,
+    return diag_set(diag, BAY_ERR_UNSUPPORTED,
                     "this libpatchbay was built without TLS: https cannot be served or reached");
 }
 
@@ -72,7 +72,7 @@ bay_err socket_tls_write(net_socket *self, const bay_str *spans, size_t count)
     (void)spans;
     (void)count;
     CHECK(self == NULL);
-    return BAY_INTERNAL;
+    return BAY_ERR_INTERNAL;
 }
 
 void socket_tls_end(net_socket *self)

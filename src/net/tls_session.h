@@ -21,7 +21,7 @@ typedef struct tls_session tls_session;
 typedef bool (*tls_emit)(void *user, bay_str ciphertext);
 
 /* `server_name` (a client's): asked for by SNI when it is a name, verified in any case.
- * Errors: BAY_NOMEM, BAY_INVALID (a name that cannot be one). */
+ * Errors: BAY_ERR_NOMEM, BAY_ERR_INVALID (a name that cannot be one). */
 bay_err tls_session_new(const tls_context *context, bay_str server_name, tls_emit emit, void *user,
                         tls_session **out, bay_diag *diag) BAY_MUST_CHECK;
 void tls_session_free(tls_session *self);
@@ -30,9 +30,9 @@ void tls_session_free(tls_session *self);
 void tls_session_give(tls_session *self, bay_str ciphertext);
 bay_str tls_session_left(const tls_session *self);
 
-/* BAY_OK: done; BAY_AGAIN: needs more ciphertext; BAY_TLS: failed, `diag` says why. */
+/* BAY_OK: done; BAY_ERR_AGAIN: needs more ciphertext; BAY_ERR_TLS: failed, `diag` says why. */
 bay_err tls_session_handshake(tls_session *self, bay_diag *diag) BAY_MUST_CHECK;
-/* BAY_OK with at least one byte; BAY_AGAIN; BAY_EOF: close_notify came; BAY_TLS. */
+/* BAY_OK with at least one byte; BAY_ERR_AGAIN; BAY_ERR_EOF: close_notify came; BAY_ERR_TLS. */
 bay_err tls_session_read(tls_session *self, char *at, size_t cap, size_t *out_len,
                          bay_diag *diag) BAY_MUST_CHECK;
 bay_err tls_session_write(tls_session *self, bay_str bytes, bay_diag *diag) BAY_MUST_CHECK;

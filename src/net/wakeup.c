@@ -21,7 +21,7 @@ typedef struct watcher {
 bay_err net_wakeup_init(net_wakeup *self)
 {
     self->descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return self->descriptor >= 0 ? BAY_OK : BAY_IO;
+    return self->descriptor >= 0 ? BAY_OK : BAY_ERR_IO;
 }
 
 void net_wakeup_fini(net_wakeup *self)
@@ -77,7 +77,7 @@ bay_err net_wakeup_watch(const net_wakeup *self, loop *on, void (*rung)(void *ar
 {
     watcher *ear = mem_zalloc(sizeof(*ear));
     if (ear == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     ear->object.end = watcher_end;
     ear->wakeup = *self;

@@ -9,7 +9,7 @@ typedef struct net_wakeup {
     int descriptor; /* -1: not initialised */
 } net_wakeup;
 
-/* Owns: one descriptor. Errors: BAY_IO (no descriptor is left). Threads: any. */
+/* Owns: one descriptor. Errors: BAY_ERR_IO (no descriptor is left). Threads: any. */
 bay_err net_wakeup_init(net_wakeup *self) BAY_MUST_CHECK;
 /* After the loop that watches it is freed. */
 void net_wakeup_fini(net_wakeup *self);
@@ -20,7 +20,8 @@ void net_wakeup_signal(const net_wakeup *self);
 void net_wakeup_unwatch(const net_wakeup *self);
 
 /* Runs `signalled(argument)` on the loop after each signal, also one sent before this call, until
- * the loop is freed. It does not keep loop_run running. Owns: nothing. Errors: BAY_NOMEM, BAY_IO.
+ * the loop is freed. It does not keep loop_run running. Owns: nothing. Errors: BAY_ERR_NOMEM,
+ * BAY_ERR_IO.
  * Threads: the loop's. */
 bay_err net_wakeup_watch(const net_wakeup *self, loop *on, void (*signalled)(void *argument),
                          void *argument) BAY_MUST_CHECK;

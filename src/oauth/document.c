@@ -51,11 +51,11 @@ bay_err oauth_source_new(loop *on, const oauth_source_options *options, oauth_so
 {
     const char *fault = oauth_url_fault(options->home, options->home);
     if (fault != NULL) {
-        return diag_set(diag, BAY_INVALID, "the URL cannot be used: %s", fault);
+        return diag_set(diag, BAY_ERR_INVALID, "the URL cannot be used: %s", fault);
     }
     oauth_source *self = mem_zalloc(sizeof(*self) + options->home.len);
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->loop = on;
     memcpy(self->home, options->home.at, options->home.len);
@@ -76,7 +76,7 @@ bay_err oauth_source_new(loop *on, const oauth_source_options *options, oauth_so
     err = err == BAY_OK ? http_client_new(on, &client, &self->http) : err;
     if (err != BAY_OK) {
         oauth_source_free(self);
-        return err == BAY_SYNTAX ? BAY_INVALID : err;
+        return err == BAY_ERR_SYNTAX ? BAY_ERR_INVALID : err;
     }
     *out = self;
     return BAY_OK;
@@ -133,14 +133,14 @@ static const char *read_body(oauth_document *self, json_val *out_root)
     }
     bay_err err = json_parse(&self->doc, buf_view(&self->fetch.body), &limits, &self->memory, NULL);
     if (err != BAY_OK) {
-        return err == BAY_NOMEM ? "out of memory" : "its answer is no JSON that can be read";
+        return err == BAY_ERR_NOMEM ? "out of memory" : "its answer is no JSON that can be read";
     }
     if (!json_is(json_root(&self->doc), JSON_OBJECT)) {
         return "its answer is no JSON object";
     }
     err = json_check_duplicates(json_root(&self->doc), NULL);
     if (err != BAY_OK) {
-        return err == BAY_NOMEM ? "out of memory" : "its answer has a member twice";
+        return err == BAY_ERR_NOMEM ? "out of memory" : "its answer has a member twice";
     }
     *out_root = json_root(&self->doc);
     return NULL;
@@ -172,10 +172,10 @@ bay_err oauth_document_start(oauth_document *self, const oauth_request *request,
     bay_str body = request->form.len > 0 ? request->form : request->json;
     const char *fault = oauth_url_fault(self->source->guard.home, request->url);
     if (fault != NULL) {
-        return diag_set(diag, BAY_DENIED, "the URL is not fetched: %s", fault);
+        return diag_set(diag, BAY_ERR_DENIED, "the URL is not fetched: %s", fault);
     }
     if (request->field_count > OAUTH_REQUEST_FIELDS || request->max_bytes > OAUTH_DOCUMENT_MOST) {
-        return diag_set(diag, BAY_LIMIT, "too many fields, or too large an answer");
+        return diag_set(diag, BAY_ERR_LIMIT, "too many fields, or too large an answer");
     }
     if (body.len > 0) {
         fields[count++] = (http_field){

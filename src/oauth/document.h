@@ -1,6 +1,6 @@
 /* JSON documents of authorization servers and of those that name them: metadata, key sets, answers
- * of token and introspection endpoints. Peers name the addresses, so everything is fetched through a
- * *source*: an HTTP client of its own behind a guard (net/address_guard.h).
+ * of token and introspection endpoints. Peers name the addresses, so everything is fetched through
+ * a *source*: an HTTP client of its own behind a guard (net/address_guard.h).
  *
  * A URL is fetched only if it is https, or http on a loopback host while the source's home is on a
  * loopback host as well. Redirects are not followed; an answer is bounded in bytes and time; only a
@@ -38,8 +38,8 @@ typedef struct oauth_source_options {
     uint32_t connect_timeout_ms; /* 0: the HTTP client's default */
 } oauth_source_options;
 
-/* Owns: the caller; copies all but `tls`. Errors: BAY_INVALID with `diag` (`home` or one of
- * `allow`), BAY_LIMIT, BAY_NOMEM. */
+/* Owns: the caller; copies all but `tls`. Errors: BAY_ERR_INVALID with `diag` (`home` or one of
+ * `allow`), BAY_ERR_LIMIT, BAY_ERR_NOMEM. */
 bay_err oauth_source_new(loop *loop, const oauth_source_options *options, oauth_source **out,
                          bay_diag *diag) BAY_MUST_CHECK;
 void oauth_source_free(oauth_source *self); /* after its documents; NULL is fine */
@@ -86,8 +86,8 @@ void oauth_document_init(oauth_document *self, oauth_source *source);
 void oauth_document_fini(oauth_document *self); /* cancels; what came is wiped */
 bool oauth_document_is_busy(const oauth_document *self);
 
-/* Nothing may be under way. Errors: BAY_DENIED with `diag`: the URL may not be fetched; BAY_LIMIT:
- * too many fields; as http_client_call. `done` is not called then. */
+/* Nothing may be under way. Errors: BAY_ERR_DENIED with `diag`: the URL may not be fetched;
+ * BAY_ERR_LIMIT: too many fields; as http_client_call. `done` is not called then. */
 bay_err oauth_document_start(oauth_document *self, const oauth_request *request,
                              oauth_document_done done, void *user, bay_diag *diag) BAY_MUST_CHECK;
 

@@ -16,7 +16,7 @@ static const bay_str member_names[AT_COUNT] = {
 static bay_err message_refuse(rpc_fault *fault, int code, bay_str id, const char *text)
 {
     *fault = (rpc_fault){.code = code, .id = id.len > 0 ? id : STR("null"), .text = text};
-    return BAY_PROTOCOL;
+    return BAY_ERR_PROTOCOL;
 }
 
 /* The raw id when it is one that MCP allows, else empty. */
@@ -54,7 +54,7 @@ static bay_err read_call(rpc_message *out, const json_val *at, arena *memory, rp
     }
     bay_err err = json_str(at[AT_METHOD], memory, &out->method);
     if (err != BAY_OK) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     out->kind = id.len > 0 ? RPC_REQUEST : RPC_NOTIFICATION;
     out->params = at[AT_PARAMS];
@@ -106,7 +106,7 @@ bay_err rpc_message_read(rpc_message *out, json_val root, arena *memory, rpc_fau
     json_val at[AT_COUNT];
     size_t duplicate = 0;
     bay_err err = json_pick(root, member_names, AT_COUNT, at, &duplicate);
-    if (err == BAY_DUPLICATE) {
+    if (err == BAY_ERR_DUPLICATE) {
         bay_str id = duplicate == AT_ID ? STR("") : id_of(json_get(root, STR("id")));
         bool is_answer = json_is(json_get(root, STR("method")), JSON_MISSING);
         err =
@@ -115,7 +115,7 @@ bay_err rpc_message_read(rpc_message *out, json_val root, arena *memory, rpc_fau
         return err;
     }
     if (err != BAY_OK) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     rpc_message message = {.root = root, .id = id_of(at[AT_ID])};
     bool is_call = !json_is(at[AT_METHOD], JSON_MISSING);
@@ -127,7 +127,7 @@ bay_err rpc_message_read(rpc_message *out, json_val root, arena *memory, rpc_fau
     }
     if (err == BAY_OK) {
         *out = message;
-    } else if (err == BAY_PROTOCOL && !is_call) {
+    } else if (err == BAY_ERR_PROTOCOL && !is_call) {
         fault->answers = message.id;
     }
     return err;
@@ -141,16 +141,16 @@ bay_err rpc_message_parse(rpc_message *out, json_doc *doc, bay_str text, const j
     switch (err) {
     case BAY_OK:
         break;
-    case BAY_SYNTAX:
+    case BAY_ERR_SYNTAX:
         (void)message_refuse(fault, RPC_PARSE_ERROR, STR(""), "The message is not valid JSON");
         break;
-    case BAY_UTF8:
+    case BAY_ERR_UTF8:
         (void)message_refuse(fault, RPC_PARSE_ERROR, STR(""), "The message is not valid UTF-8");
         break;
-    case BAY_DEPTH:
+    case BAY_ERR_DEPTH:
         (void)message_refuse(fault, RPC_PARSE_ERROR, STR(""), "The message is nested too deeply");
         break;
-    case BAY_LIMIT:
+    case BAY_ERR_LIMIT:
         (void)message_refuse(fault, RPC_INVALID_REQUEST, STR(""), "The message is too large");
         break;
     default:
@@ -158,12 +158,12 @@ bay_err rpc_message_parse(rpc_message *out, json_doc *doc, bay_str text, const j
     }
     if (err != BAY_OK) {
         fault->offset = diag.offset;
-        return BAY_PROTOCOL;
+        return BAY_ERR_PROTOCOL;
     }
     json_val root = json_root(doc);
     if (json_is(root, JSON_ARRAY)) {
         *out = (rpc_message){.root = root};
-        return BAY_UNSUPPORTED;
+        return BAY_ERR_UNSUPPORTED;
     }
     return rpc_message_read(out, root, memory, fault);
 }

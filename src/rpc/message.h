@@ -39,13 +39,13 @@ typedef struct rpc_fault {
 /* Bounds on ids and method names: 256 bytes each. */
 enum { RPC_MAX_ID_BYTES = 256, RPC_MAX_METHOD_BYTES = 256 };
 
-/* Reads the envelope in `root`. BAY_PROTOCOL with `fault` filled in, BAY_NOMEM. A member of the
- * envelope that stands twice is refused: two readers must not disagree about it. */
+/* Reads the envelope in `root`. BAY_ERR_PROTOCOL with `fault` filled in, BAY_ERR_NOMEM. A member of
+ * the envelope that stands twice is refused: two readers must not disagree about it. */
 bay_err rpc_message_read(rpc_message *out, json_val root, arena *memory,
                          rpc_fault *fault) BAY_MUST_CHECK;
 
-/* Parses `text` and reads its envelope; a batch (array) is BAY_UNSUPPORTED with `out->root` set to
- * it. */
+/* Parses `text` and reads its envelope; a batch (array) is BAY_ERR_UNSUPPORTED with `out->root` set
+ * to it. */
 bay_err rpc_message_parse(rpc_message *out, json_doc *doc, bay_str text, const json_limits *limits,
                           arena *memory, rpc_fault *fault) BAY_MUST_CHECK;
 

@@ -18,7 +18,7 @@ bool check_spend(check *self, uint64_t steps)
 {
     if (steps > self->steps) {
         self->steps = 0;
-        return check_fail(self, BAY_LIMIT, "max_steps");
+        return check_fail(self, BAY_ERR_LIMIT, "max_steps");
     }
     self->steps -= steps;
     return true;
@@ -31,12 +31,12 @@ marks check_push(check *self, size_t count)
     if (words > state->words_cap - state->words_len) {
         size_t cap = (state->words_len + words) * 2;
         if (cap > self->schema->limits.max_scratch_bytes / sizeof(*state->words)) {
-            check_fail(self, BAY_LIMIT, "max_scratch_bytes");
+            check_fail(self, BAY_ERR_LIMIT, "max_scratch_bytes");
             return 0;
         }
         uint64_t *grown = mem_resize(state->words, cap * sizeof(*grown));
         if (grown == NULL) {
-            check_fail(self, BAY_NOMEM, "");
+            check_fail(self, BAY_ERR_NOMEM, "");
             return 0;
         }
         state->words = grown;
@@ -303,7 +303,7 @@ bool check_apply(check *self, uint32_t number, json_val value, marks into, const
         return check_spend(self, 1);
     }
     if (self->levels == 0) {
-        return check_fail(self, BAY_LIMIT, "max_levels");
+        return check_fail(self, BAY_ERR_LIMIT, "max_levels");
     }
     if (!check_spend(self, 1)) {
         return false;
@@ -350,7 +350,7 @@ bay_err schema_check(const schema *self, json_val instance, schema_state *scratc
     schema_state own;
     schema_state *state = scratch;
     if (instance.doc == NULL) {
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     }
     if (scratch == NULL) {
         schema_state_init(&own);
@@ -363,11 +363,11 @@ bay_err schema_check(const schema *self, json_val instance, schema_state *scratc
     check c;
     check_begin(&c, self, instance, state);
     bool holds = check_apply(&c, self->root, instance, 0, NULL);
-    bay_err err = c.err != BAY_OK ? c.err : holds ? BAY_OK : BAY_INVALID;
-    if (err == BAY_LIMIT && out != NULL) {
+    bay_err err = c.err != BAY_OK ? c.err : holds ? BAY_OK : BAY_ERR_INVALID;
+    if (err == BAY_ERR_LIMIT && out != NULL) {
         c.out = out;
         report_error(&c);
-    } else if (err == BAY_INVALID && out != NULL) {
+    } else if (err == BAY_ERR_INVALID && out != NULL) {
         check_begin(&c, self, instance, state);
         c.out = out;
         check_apply(&c, self->root, instance, 0, NULL);

@@ -16,8 +16,8 @@ typedef struct check {
     schema_failures *out; /* NULL: no word */
     uint64_t steps;       /* left */
     uint32_t levels;      /* left */
-    bay_err err;          /* BAY_LIMIT or BAY_NOMEM: there is no verdict */
-    const char *bound;    /* which one, of BAY_LIMIT */
+    bay_err err;          /* BAY_ERR_LIMIT or BAY_ERR_NOMEM: there is no verdict */
+    const char *bound;    /* which one, of BAY_ERR_LIMIT */
     fixed_text sentence;  /* the one being written */
 } check;
 

@@ -124,12 +124,12 @@ static bool is_unique_among_many(check *self, const frame *at, const program_rul
         cap *= 2;
     }
     if (cap > self->schema->limits.max_scratch_bytes / sizeof(*state->slots)) {
-        return check_fail(self, BAY_LIMIT, "max_scratch_bytes");
+        return check_fail(self, BAY_ERR_LIMIT, "max_scratch_bytes");
     }
     if (cap > state->slots_cap) {
         uint32_t *grown = mem_resize(state->slots, cap * sizeof(*grown));
         if (grown == NULL) {
-            return check_fail(self, BAY_NOMEM, "");
+            return check_fail(self, BAY_ERR_NOMEM, "");
         }
         state->slots = grown;
         state->slots_cap = cap;

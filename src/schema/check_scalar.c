@@ -134,10 +134,10 @@ bool check_text(check *self, json_val value, bay_str *out)
     }
     arena_reset(&self->state->text);
     bay_err err = json_str(value, &self->state->text, out);
-    if (err == BAY_LIMIT) {
-        return check_fail(self, BAY_LIMIT, "max_scratch_bytes");
+    if (err == BAY_ERR_LIMIT) {
+        return check_fail(self, BAY_ERR_LIMIT, "max_scratch_bytes");
     }
-    return err == BAY_NOMEM ? check_fail(self, BAY_NOMEM, "") : err == BAY_OK;
+    return err == BAY_ERR_NOMEM ? check_fail(self, BAY_ERR_NOMEM, "") : err == BAY_OK;
 }
 
 bool check_pattern(check *self, uint32_t which, json_val text, bool *out)

@@ -61,7 +61,7 @@ bool compile_grow(compiler *self, void *array, size_t *cap, size_t count, size_t
     size_t wider = *cap == 0 ? 16 : *cap * 2;
     void *grown = wider > UINT32_MAX / 2 ? NULL : mem_resize(*at, wider * item);
     if (grown == NULL) {
-        compile_fail(self, BAY_NOMEM, JSON_NONE, "no memory for the schema");
+        compile_fail(self, BAY_ERR_NOMEM, JSON_NONE, "no memory for the schema");
         return false;
     }
     *at = grown;
@@ -72,7 +72,7 @@ bool compile_grow(compiler *self, void *array, size_t *cap, size_t count, size_t
 bool compile_text(compiler *self, json_val value, bay_str *out)
 {
     bay_err err = json_str(value, &self->self->memory, out);
-    if (err == BAY_UTF8) {
+    if (err == BAY_ERR_UTF8) {
         compile_fail(self, err, value, "half of a surrogate pair");
     } else if (err != BAY_OK) {
         compile_fail(self, err, value, "no memory for the schema");
@@ -178,11 +178,11 @@ bay_err schema_compile(json_val root, const schema_options *options, schema **ou
     static const schema_options defaults = {0};
     options = options != NULL ? options : &defaults;
     if (root.doc == NULL) {
-        return diag_set(diag, BAY_INVALID, "there is no schema");
+        return diag_set(diag, BAY_ERR_INVALID, "there is no schema");
     }
     schema *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return diag_set(diag, BAY_NOMEM, "no memory for the schema");
+        return diag_set(diag, BAY_ERR_NOMEM, "no memory for the schema");
     }
     self->limits = limits_of(options);
     self->seed = rand_u64();

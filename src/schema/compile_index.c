@@ -59,7 +59,7 @@ static void name_place(compiler *self, bay_str name, json_val where, place found
     }
     place *kept = arena_alloc(&self->self->memory, sizeof(*kept));
     bay_str key;
-    bay_err err = kept != NULL ? arena_dup(&self->self->memory, name, &key) : BAY_NOMEM;
+    bay_err err = kept != NULL ? arena_dup(&self->self->memory, name, &key) : BAY_ERR_NOMEM;
     void *old = NULL;
     if (err == BAY_OK) {
         *kept = found;
@@ -69,7 +69,7 @@ static void name_place(compiler *self, bay_str name, json_val where, place found
         compile_fail(self, err, where, "no memory for the schema");
     } else if (old != NULL &&
                (((place *)old)->at != found.at || ((place *)old)->document != found.document)) {
-        compile_fail(self, BAY_DUPLICATE, where, "a second schema is named %.*s",
+        compile_fail(self, BAY_ERR_DUPLICATE, where, "a second schema is named %.*s",
                      BAY_STR(str_head(name, 120)));
     }
 }
@@ -79,8 +79,8 @@ static bool resolve_uri(compiler *self, bay_str base, bay_str reference, json_va
 {
     buf_init(out, self->limits->max_uri_bytes);
     schema_uri_resolve(base, reference, out);
-    if (out->err == BAY_LIMIT) {
-        compile_fail(self, BAY_LIMIT, where, "the URI is longer than %zu bytes (max_uri_bytes)",
+    if (out->err == BAY_ERR_LIMIT) {
+        compile_fail(self, BAY_ERR_LIMIT, where, "the URI is longer than %zu bytes (max_uri_bytes)",
                      self->limits->max_uri_bytes);
     } else if (out->err != BAY_OK) {
         compile_fail(self, out->err, where, "no memory for the schema");
@@ -147,7 +147,7 @@ static void read_vocabularies(compiler *self, json_val metaschema, json_val wher
             }
         }
         if (!is_known && json_true(it.value)) {
-            compile_fail(self, BAY_UNSUPPORTED, where, "the vocabulary %.*s is not supported",
+            compile_fail(self, BAY_ERR_UNSUPPORTED, where, "the vocabulary %.*s is not supported",
                          BAY_STR(str_head(json_raw(it.key), 120)));
         }
     }
@@ -163,7 +163,7 @@ static void read_dialect(compiler *self, json_val value, program_resource *out)
         return;
     }
     if (!json_is(value, JSON_STRING)) {
-        compile_fail(self, BAY_SYNTAX, value, "$schema must be a string");
+        compile_fail(self, BAY_ERR_SYNTAX, value, "$schema must be a string");
         return;
     }
     if (!compile_text(self, value, &uri)) {
@@ -180,7 +180,7 @@ static void read_dialect(compiler *self, json_val value, program_resource *out)
         out->dialect = SCHEMA_2020_12;
         read_vocabularies(self, document->root, value, out);
     } else {
-        compile_fail(self, BAY_UNSUPPORTED, value,
+        compile_fail(self, BAY_ERR_UNSUPPORTED, value,
                      "the dialect %.*s is not supported; 2020-12 and draft-07 are",
                      BAY_STR(str_head(uri, 120)));
     }
@@ -219,8 +219,8 @@ static void name_anchor(compiler *self, uint32_t number, bay_str anchor, json_va
     buf_str(&name, self->self->resources[number].uri);
     buf_char(&name, '#');
     buf_str(&name, anchor);
-    if (name.err == BAY_LIMIT) {
-        compile_fail(self, BAY_LIMIT, where, "the URI is longer than %zu bytes (max_uri_bytes)",
+    if (name.err == BAY_ERR_LIMIT) {
+        compile_fail(self, BAY_ERR_LIMIT, where, "the URI is longer than %zu bytes (max_uri_bytes)",
                      self->limits->max_uri_bytes);
     } else if (name.err != BAY_OK) {
         compile_fail(self, name.err, where, "no memory for the schema");
@@ -238,7 +238,7 @@ dynamic_name *compile_dynamic_name(compiler *self, bay_str name)
     }
     found = arena_zalloc(&self->self->memory, sizeof(*found));
     if (found == NULL || map_put(&self->dynamic_of, name, found, NULL) != BAY_OK) {
-        compile_fail(self, BAY_NOMEM, JSON_NONE, "no memory for the schema");
+        compile_fail(self, BAY_ERR_NOMEM, JSON_NONE, "no memory for the schema");
         return NULL;
     }
     found->next = self->dynamic;
@@ -254,7 +254,7 @@ static void read_anchor(compiler *self, uint32_t number, place found, json_val v
         return;
     }
     if (!json_is(value, JSON_STRING) || !compile_text(self, value, &name) || !is_anchor(name)) {
-        compile_fail(self, BAY_SYNTAX, value,
+        compile_fail(self, BAY_ERR_SYNTAX, value,
                      "an anchor is a string: a letter or '_', then letters, digits, '-', '_', '.'");
         return;
     }
@@ -266,7 +266,7 @@ static void read_anchor(compiler *self, uint32_t number, place found, json_val v
     dynamic_name *dynamic = compile_dynamic_name(self, name);
     dynamic_place *one = dynamic != NULL ? arena_alloc(&self->self->memory, sizeof(*one)) : NULL;
     if (one == NULL) {
-        compile_fail(self, BAY_NOMEM, value, "no memory for the schema");
+        compile_fail(self, BAY_ERR_NOMEM, value, "no memory for the schema");
         return;
     }
     *one = (dynamic_place){dynamic->places, number, found.document, found.at};
@@ -283,13 +283,13 @@ static uint32_t read_id(compiler *self, uint32_t around, place found, json_val o
         return around;
     }
     if (!json_is(id, JSON_STRING) || !compile_text(self, id, &text)) {
-        compile_fail(self, BAY_SYNTAX, id, "$id must be a string");
+        compile_fail(self, BAY_ERR_SYNTAX, id, "$id must be a string");
         return around;
     }
     bay_str fragment = schema_uri_fragment(text);
     bay_str uri = schema_uri_without_fragment(text);
     if (fragment.len > 0 && one.dialect != SCHEMA_DRAFT_07) {
-        compile_fail(self, BAY_SYNTAX, id, "$id has a fragment");
+        compile_fail(self, BAY_ERR_SYNTAX, id, "$id has a fragment");
         return around;
     }
     uint32_t number = around;
@@ -305,7 +305,7 @@ static uint32_t read_id(compiler *self, uint32_t around, place found, json_val o
         }
         if (resolve_uri(self, one.uri, uri, id, &resolved) &&
             arena_dup(&self->self->memory, buf_view(&resolved), &one.uri) != BAY_OK) {
-            compile_fail(self, BAY_NOMEM, id, "no memory for the schema");
+            compile_fail(self, BAY_ERR_NOMEM, id, "no memory for the schema");
         }
         buf_fini(&resolved);
         if (self->err != BAY_OK) {
@@ -378,8 +378,8 @@ static json_doc *parse_document(compiler *self, bay_str text)
 {
     schema *out = self->self;
     if (text.len > self->limits->max_bytes - self->bytes) {
-        compile_fail(self, BAY_LIMIT, JSON_NONE, "the schema has more than %zu bytes (max_bytes)",
-                     self->limits->max_bytes);
+        compile_fail(self, BAY_ERR_LIMIT, JSON_NONE,
+                     "the schema has more than %zu bytes (max_bytes)", self->limits->max_bytes);
         return NULL;
     }
     self->bytes += text.len;
@@ -388,15 +388,15 @@ static json_doc *parse_document(compiler *self, bay_str text)
     json_doc *doc = arena_alloc(&out->memory, sizeof(*doc));
     bay_str copy;
     if (doc == NULL || arena_dup(&out->memory, text, &copy) != BAY_OK) {
-        compile_fail(self, BAY_NOMEM, JSON_NONE, "no memory for the schema");
+        compile_fail(self, BAY_ERR_NOMEM, JSON_NONE, "no memory for the schema");
         return NULL;
     }
     bay_diag diag = {0};
     bay_err err = json_parse(doc, copy, &limits, &out->memory, &diag);
-    if (err == BAY_LIMIT) {
+    if (err == BAY_ERR_LIMIT) {
         compile_fail(self, err, JSON_NONE, "the schema has more than %u values (max_values)",
                      (unsigned)self->limits->max_values);
-    } else if (err == BAY_DEPTH) {
+    } else if (err == BAY_ERR_DEPTH) {
         compile_fail(self, err, JSON_NONE, "the schema nests deeper than %u levels (max_depth)",
                      (unsigned)self->limits->max_depth);
     } else if (err != BAY_OK) {
@@ -418,7 +418,7 @@ uint32_t compile_document(compiler *self, bay_str uri, bay_str text, schema_dial
                       sizeof(*self->sources)) ||
         !compile_grow(self, &out->documents, &out->document_cap, out->document_count,
                       sizeof(*out->documents))) {
-        compile_fail(self, BAY_NOMEM, JSON_NONE, "no memory for the schema");
+        compile_fail(self, BAY_ERR_NOMEM, JSON_NONE, "no memory for the schema");
         return UINT32_MAX;
     }
     source *made = &self->sources[out->document_count];
@@ -426,7 +426,7 @@ uint32_t compile_document(compiler *self, bay_str uri, bay_str text, schema_dial
         (source){mem_array(doc->count, sizeof(uint32_t)), mem_array(doc->count, sizeof(uint32_t))};
     out->documents[out->document_count++] = (program_document){root.uri, doc};
     if (made->node_of == NULL || made->resource_of == NULL) {
-        compile_fail(self, BAY_NOMEM, JSON_NONE, "no memory for the schema");
+        compile_fail(self, BAY_ERR_NOMEM, JSON_NONE, "no memory for the schema");
         return UINT32_MAX;
     }
     json_val top = json_root(doc);
@@ -445,7 +445,7 @@ static bool count_lookups(compiler *self, size_t count, json_val where)
 {
     self->lookups += count;
     if (self->lookups > self->limits->max_lookups) {
-        compile_fail(self, BAY_LIMIT, where,
+        compile_fail(self, BAY_ERR_LIMIT, where,
                      "resolving its references takes more than %llu steps (max_lookups)",
                      (unsigned long long)self->limits->max_lookups);
     }
@@ -485,7 +485,7 @@ uint32_t compile_node_at(compiler *self, uint32_t document, uint32_t at)
     json_val value = schema_place(out, document, at);
     json_kind kind = json_kind_of(value);
     if (kind != JSON_OBJECT && kind != JSON_TRUE && kind != JSON_FALSE) {
-        compile_fail(self, BAY_SYNTAX, value, "a schema is an object, true or false");
+        compile_fail(self, BAY_ERR_SYNTAX, value, "a schema is an object, true or false");
         return NODE_NONE;
     }
     uint32_t number = self->sources[document].resource_of[at];
@@ -545,8 +545,8 @@ static json_val follow(compiler *self, json_val from, bay_str pointer, json_val 
             value = json_get(value, text);
         }
     }
-    if (token.err == BAY_NOMEM) {
-        compile_fail(self, BAY_NOMEM, where, "no memory for the schema");
+    if (token.err == BAY_ERR_NOMEM) {
+        compile_fail(self, BAY_ERR_NOMEM, where, "no memory for the schema");
     }
     buf_fini(&token);
     return value;
@@ -563,7 +563,7 @@ static const place *find_resource(compiler *self, uint32_t around, bay_str uri, 
     schema_dialect dialect = self->self->resources[around].dialect;
     bay_str text = document != NULL ? json_raw(document->root) : schema_metaschema(uri, &dialect);
     if (text.len == 0) {
-        compile_fail(self, BAY_NOTFOUND, where,
+        compile_fail(self, BAY_ERR_NOT_FOUND, where,
                      "%.*s is not in this document, and nothing is ever fetched",
                      BAY_STR(str_head(uri, 120)));
         return NULL;
@@ -596,8 +596,8 @@ static bool follow_fragment(compiler *self, const place *from, bay_str uri, bay_
     buf_char(&name, '#');
     buf_str(&name, fragment);
     const place *anchor = name.err == BAY_OK ? map_get(&self->places, buf_view(&name)) : NULL;
-    if (name.err == BAY_NOMEM) {
-        compile_fail(self, BAY_NOMEM, where, "no memory for the schema");
+    if (name.err == BAY_ERR_NOMEM) {
+        compile_fail(self, BAY_ERR_NOMEM, where, "no memory for the schema");
     }
     buf_fini(&name);
     if (anchor == NULL) {
@@ -605,7 +605,7 @@ static bool follow_fragment(compiler *self, const place *from, bay_str uri, bay_
     }
     *out = *anchor;
     if (arena_dup(&self->self->memory, fragment, out_anchor) != BAY_OK) {
-        compile_fail(self, BAY_NOMEM, where, "no memory for the schema");
+        compile_fail(self, BAY_ERR_NOMEM, where, "no memory for the schema");
     }
     return self->err == BAY_OK;
 }
@@ -615,7 +615,7 @@ bool compile_resolve(compiler *self, uint32_t resource, json_val reference, plac
 {
     bay_str text;
     if (!json_is(reference, JSON_STRING) || !compile_text(self, reference, &text)) {
-        compile_fail(self, BAY_SYNTAX, reference, "a reference is a string");
+        compile_fail(self, BAY_ERR_SYNTAX, reference, "a reference is a string");
         return false;
     }
     buf uri;
@@ -624,7 +624,7 @@ bool compile_resolve(compiler *self, uint32_t resource, json_val reference, plac
     bool is_found = false;
     if (resolve_uri(self, self->self->resources[resource].uri, text, reference, &uri)) {
         if (!schema_uri_decode(schema_uri_fragment(text), &fragment) || fragment.err != BAY_OK) {
-            compile_fail(self, fragment.err != BAY_OK ? fragment.err : BAY_SYNTAX, reference,
+            compile_fail(self, fragment.err != BAY_OK ? fragment.err : BAY_ERR_SYNTAX, reference,
                          "the fragment of this reference is broken or too long");
         }
         const place *from =
@@ -635,7 +635,7 @@ bool compile_resolve(compiler *self, uint32_t resource, json_val reference, plac
     buf_fini(&uri);
     buf_fini(&fragment);
     if (!is_found) {
-        compile_fail(self, BAY_NOTFOUND, reference, "%.*s leads nowhere",
+        compile_fail(self, BAY_ERR_NOT_FOUND, reference, "%.*s leads nowhere",
                      BAY_STR(str_head(text, 160)));
     }
     return is_found && self->err == BAY_OK;

@@ -24,7 +24,7 @@ static bool has(const builder *self, keyword_id id)
 
 static bool wrong(builder *self, keyword_id id, const char *what)
 {
-    compile_fail(self->compiler, BAY_SYNTAX, self->words[id], "%s", what);
+    compile_fail(self->compiler, BAY_ERR_SYNTAX, self->words[id], "%s", what);
     return false;
 }
 
@@ -69,7 +69,7 @@ static bool add_children(builder *self, keyword_id id, uint32_t *out_from, uint3
 static bool read_count(builder *self, keyword_id id, uint64_t *out)
 {
     bay_err err = json_uint64(word(self, id), out);
-    if (err == BAY_RANGE && json_is_integer(word(self, id)) &&
+    if (err == BAY_ERR_RANGE && json_is_integer(word(self, id)) &&
         json_raw(word(self, id)).at[0] != '-') {
         *out = UINT64_MAX; /* more than anything can have */
     } else if (err != BAY_OK) {
@@ -192,7 +192,7 @@ static uint32_t pattern_number(builder *self, json_val value)
     schema *out = c->self;
     bay_str text;
     if (!json_is(value, JSON_STRING)) {
-        compile_fail(c, BAY_SYNTAX, value, "a pattern is a string");
+        compile_fail(c, BAY_ERR_SYNTAX, value, "a pattern is a string");
         return 0;
     }
     if (!compile_text(c, value, &text)) {
@@ -203,7 +203,7 @@ static uint32_t pattern_number(builder *self, json_val value)
         return *known;
     }
     if (out->pattern_count >= c->limits->max_patterns) {
-        compile_fail(c, BAY_LIMIT, value, "there are more than %u patterns (max_patterns)",
+        compile_fail(c, BAY_ERR_LIMIT, value, "there are more than %u patterns (max_patterns)",
                      (unsigned)c->limits->max_patterns);
         return 0;
     }
@@ -211,7 +211,7 @@ static uint32_t pattern_number(builder *self, json_val value)
     if (!has_engine(c) || number == NULL ||
         !compile_grow(c, &out->patterns, &out->pattern_cap, out->pattern_count,
                       sizeof(*out->patterns))) {
-        compile_fail(c, BAY_NOMEM, value, "no memory for the schema");
+        compile_fail(c, BAY_ERR_NOMEM, value, "no memory for the schema");
         return 0;
     }
     bay_diag diag = {0};
@@ -223,7 +223,7 @@ static uint32_t pattern_number(builder *self, json_val value)
     }
     *number = (uint32_t)out->pattern_count++;
     if (map_put(&c->pattern_of, text, number, NULL) != BAY_OK) {
-        compile_fail(c, BAY_NOMEM, value, "no memory for the schema");
+        compile_fail(c, BAY_ERR_NOMEM, value, "no memory for the schema");
     }
     return *number;
 }
@@ -234,8 +234,9 @@ static void prepare_idn(builder *self, json_val where)
     if (out->idn[0] != NULL) {
         return;
     }
-    bay_err err = has_engine(self->compiler) ? format_idn_new(out->engine, out->idn) : BAY_NOMEM;
-    if (err != BAY_OK && err != BAY_UNSUPPORTED) { /* that: a library without PCRE2 */
+    bay_err err =
+        has_engine(self->compiler) ? format_idn_new(out->engine, out->idn) : BAY_ERR_NOMEM;
+    if (err != BAY_OK && err != BAY_ERR_UNSUPPORTED) { /* that: a library without PCRE2 */
         compile_fail(self->compiler, err, where, "no memory for the schema");
     }
 }

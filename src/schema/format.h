@@ -22,7 +22,7 @@ typedef struct format_tools {
     pattern *const *idn;
     void **match;
     uint64_t *steps;
-    bay_err err; /* BAY_LIMIT, BAY_NOMEM: then there is no verdict */
+    bay_err err; /* BAY_ERR_LIMIT, BAY_ERR_NOMEM: then there is no verdict */
 } format_tools;
 
 typedef struct format_kind {

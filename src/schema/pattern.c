@@ -39,7 +39,7 @@ static int fail_as(reader *self, bay_err err, size_t at, const char *what)
 
 static int pattern_fail(reader *self, const char *what)
 {
-    return fail_as(self, BAY_SYNTAX, self->at, what);
+    return fail_as(self, BAY_ERR_SYNTAX, self->at, what);
 }
 
 static int peek(const reader *self, size_t ahead)
@@ -130,7 +130,7 @@ static int read_unicode(reader *self)
         self->at = before;
     }
     if (high >= 0xd800 && high <= 0xdfff) {
-        return fail_as(self, BAY_UNSUPPORTED, self->at, "half of a surrogate pair");
+        return fail_as(self, BAY_ERR_UNSUPPORTED, self->at, "half of a surrogate pair");
     }
     return high;
 }
@@ -327,7 +327,7 @@ static void read_class(reader *self)
     }
     while (self->err == BAY_OK && !pattern_take(self, ']')) {
         if (peek(self, 0) < 0) {
-            fail_as(self, BAY_SYNTAX, start, "this bracket is not closed");
+            fail_as(self, BAY_ERR_SYNTAX, start, "this bracket is not closed");
             return;
         }
         if (self->is_discarding) {
@@ -515,7 +515,7 @@ static bay_err translate(reader *start)
         bool repeats = true;
         int c = peek(&self, 0);
         if (c == '(' && depth == DEEPEST) {
-            fail_as(&self, BAY_LIMIT, self.at, "groups nest too deeply");
+            fail_as(&self, BAY_ERR_LIMIT, self.at, "groups nest too deeply");
         } else if (pattern_take(&self, '(')) {
             read_group(&self, &may_repeat[depth++]);
             continue;

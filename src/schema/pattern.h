@@ -15,8 +15,8 @@ pattern_engine *pattern_engine_new(void); /* NULL: out of memory */
 void pattern_engine_free(pattern_engine *self);
 
 /* text: ECMA-262.
- * Errors: BAY_SYNTAX (`diag` has the offset in `text`), BAY_UNSUPPORTED (valid, but beyond PCRE2),
- * BAY_LIMIT, BAY_NOMEM. */
+ * Errors: BAY_ERR_SYNTAX (`diag` has the offset in `text`), BAY_ERR_UNSUPPORTED (valid, but beyond
+ * PCRE2), BAY_ERR_LIMIT, BAY_ERR_NOMEM. */
 bay_err pattern_new(const pattern_engine *engine, bay_str text, size_t max_bytes, pattern **out,
                     bay_diag *diag) BAY_MUST_CHECK;
 /* text: PCRE2's own writing, ours. */
@@ -26,7 +26,7 @@ void pattern_free(pattern *self);
 
 /* Does it match anywhere in `subject` (valid UTF-8)? *match is made at the first use and is
  * pattern_match_free's. Its work is counted down from *steps.
- * Errors: BAY_LIMIT (the steps are used up, or it backtracks too much), BAY_NOMEM. */
+ * Errors: BAY_ERR_LIMIT (the steps are used up, or it backtracks too much), BAY_ERR_NOMEM. */
 bay_err pattern_matches(const pattern *self, const pattern_engine *engine, bay_str subject,
                         void **match, uint64_t *steps, bool *out) BAY_MUST_CHECK;
 void pattern_match_free(void *match);
@@ -34,7 +34,7 @@ void pattern_match_free(void *match);
 /* Appends PCRE2's writing of the ECMA-262 expression `text`. strict: only what the grammar with the
  * u flag has (as `format: regex` wants it); else also an escape before any punctuation, and lone
  * brackets and braces, as patterns in the wild have them.
- * BAY_SYNTAX with an offset in `diag`; BAY_UNSUPPORTED. */
+ * BAY_ERR_SYNTAX with an offset in `diag`; BAY_ERR_UNSUPPORTED. */
 bay_err pattern_translate(bay_str text, bool is_strict, buf *out, bay_diag *diag) BAY_MUST_CHECK;
 
 /* Does `text` keep to the strict grammar? Allocates nothing. */

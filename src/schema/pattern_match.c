@@ -93,11 +93,11 @@ static bay_err compile_code(const pattern_engine *engine, bay_str text, pcre2_co
         return BAY_OK;
     }
     if (error == PCRE2_ERROR_HEAP_FAILED) {
-        return diag_set(diag, BAY_NOMEM, "no memory for the regular expression");
+        return diag_set(diag, BAY_ERR_NOMEM, "no memory for the regular expression");
     }
     PCRE2_UCHAR message[120] = {0};
     pcre2_get_error_message(error, message, sizeof(message));
-    return diag_set(diag, BAY_UNSUPPORTED, "PCRE2 cannot compile the regular expression: %s",
+    return diag_set(diag, BAY_ERR_UNSUPPORTED, "PCRE2 cannot compile the regular expression: %s",
                     (const char *)message);
 }
 
@@ -112,7 +112,7 @@ static void pattern_match_finish(pattern *self)
 bay_err pattern_new_native(const pattern_engine *engine, bay_str text, pattern **out)
 {
     pattern *self = mem_zalloc(sizeof(*self));
-    bay_err err = self != NULL ? compile_code(engine, text, &self->code, NULL) : BAY_NOMEM;
+    bay_err err = self != NULL ? compile_code(engine, text, &self->code, NULL) : BAY_ERR_NOMEM;
     if (err != BAY_OK) {
         pattern_free(self);
         return err;
@@ -127,14 +127,14 @@ bay_err pattern_new(const pattern_engine *engine, bay_str text, size_t max_bytes
 {
     enum { WIDER = 64 }; /* \S is the longest one for its length */
     if (text.len > max_bytes) {
-        return diag_set(diag, BAY_LIMIT,
+        return diag_set(diag, BAY_ERR_LIMIT,
                         "the regular expression has more than %zu bytes (max_pattern_bytes)",
                         max_bytes);
     }
     buf translated;
     buf_init(&translated, text.len * WIDER + WIDER * 4);
     pattern *self = mem_zalloc(sizeof(*self));
-    bay_err err = self != NULL ? pattern_translate(text, false, &translated, diag) : BAY_NOMEM;
+    bay_err err = self != NULL ? pattern_translate(text, false, &translated, diag) : BAY_ERR_NOMEM;
     if (err == BAY_OK) {
         buf_char(&translated, '\0'); /* so that there are bytes, even of an empty one */
         err = translated.err;
@@ -142,7 +142,7 @@ bay_err pattern_new(const pattern_engine *engine, bay_str text, size_t max_bytes
     if (err == BAY_OK) {
         err = compile_code(engine, str_head(buf_view(&translated), translated.len - 1), &self->code,
                            diag);
-    } else if (err == BAY_NOMEM) {
+    } else if (err == BAY_ERR_NOMEM) {
         diag_set(diag, err, "no memory for the regular expression");
     }
     buf_fini(&translated);
@@ -179,14 +179,14 @@ bay_err pattern_matches(const pattern *self, const pattern_engine *engine, bay_s
     if (*match == NULL) {
         *match = pcre2_match_data_create(1, engine->memory);
         if (*match == NULL) {
-            return BAY_NOMEM;
+            return BAY_ERR_NOMEM;
         }
     }
     const char *at = subject.len > 0 ? subject.at : "";
     for (size_t i = 0; i < ALLOWANCES; i++) {
         if (cost > *steps) {
             *steps = 0;
-            return BAY_LIMIT;
+            return BAY_ERR_LIMIT;
         }
         *steps -= cost;
         int found = pcre2_match(self->code, (PCRE2_SPTR)at, subject.len, 0, PCRE2_NO_UTF_CHECK,
@@ -200,14 +200,14 @@ bay_err pattern_matches(const pattern *self, const pattern_engine *engine, bay_s
             return BAY_OK;
         }
         if (found == PCRE2_ERROR_NOMEMORY) {
-            return BAY_NOMEM;
+            return BAY_ERR_NOMEM;
         }
         if (found != PCRE2_ERROR_MATCHLIMIT || i + 1 == ALLOWANCES) {
-            return BAY_LIMIT;
+            return BAY_ERR_LIMIT;
         }
         cost = allowances[i + 1] / BACKTRACKS_A_STEP;
     }
-    return BAY_LIMIT;
+    return BAY_ERR_LIMIT;
 }
 
 void pattern_match_free(void *match)

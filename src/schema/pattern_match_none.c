@@ -25,7 +25,7 @@ bay_err pattern_new(const pattern_engine *engine, bay_str text, size_t max_bytes
     (void)text;
     (void)max_bytes;
     (void)out;
-    return diag_set(diag, BAY_UNSUPPORTED,
+    return diag_set(diag, BAY_ERR_UNSUPPORTED,
                     "this libpatchbay was built without regular expressions");
 }
 
@@ -34,7 +34,7 @@ bay_err pattern_new_native(const pattern_engine *engine, bay_str text, pattern *
     (void)engine;
     (void)text;
     (void)out;
-    return BAY_UNSUPPORTED;
+    return BAY_ERR_UNSUPPORTED;
 }
 
 void pattern_free(pattern *self)
@@ -51,7 +51,7 @@ bay_err pattern_matches(const pattern *self, const pattern_engine *engine, bay_s
     (void)match;
     (void)steps;
     (void)out;
-    return BAY_UNSUPPORTED;
+    return BAY_ERR_UNSUPPORTED;
 }
 
 void pattern_match_free(void *match)

@@ -56,10 +56,11 @@ extern const schema_limits schema_default_limits;
 
 /* Compiles `root`. options NULL: 2020-12, formats asserted, default limits, no other documents.
  * Owns: copies what it keeps; `*out` is the caller's (schema_free).
- * Errors: BAY_SYNTAX (no valid schema), BAY_DUPLICATE (a key twice), BAY_UNSUPPORTED (another
- * dialect or vocabulary, a regular expression beyond PCRE2), BAY_NOTFOUND (a reference that leads
- * nowhere or leaves the document), BAY_LIMIT and BAY_DEPTH (the text names the bound), BAY_NOMEM;
- * `diag` has the place as a JSON pointer, and as an offset into the text of `root`'s document.
+ * Errors: BAY_ERR_SYNTAX (no valid schema), BAY_ERR_DUPLICATE (a key twice), BAY_ERR_UNSUPPORTED
+ * (another dialect or vocabulary, a regular expression beyond PCRE2), BAY_ERR_NOT_FOUND (a
+ * reference that leads nowhere or leaves the document), BAY_ERR_LIMIT and BAY_ERR_DEPTH (the text
+ * names the bound), BAY_ERR_NOMEM; `diag` has the place as a JSON pointer, and as an offset into
+ * the text of `root`'s document.
  * Units: bytes. Threads: any. Source: draft-bhutton-json-schema-01, -validation-01;
  * draft-handrews-json-schema-01, -validation-01. */
 bay_err schema_compile(json_val root, const schema_options *options, schema **out,
@@ -105,10 +106,10 @@ typedef struct schema_failures {
 
 /* Does the instance satisfy the schema? scratch NULL: the call makes its own. out NULL: only the
  * verdict.
- * Owns: `out` is filled in on every error but BAY_NOMEM, and refers only to itself. Errors:
- * BAY_INVALID: it does not; BAY_LIMIT: a bound of the schema's limits was reached before there was
- * a verdict (`out` says which); BAY_NOMEM. Threads: any, each with its own scratch. Source: as for
- * schema_compile. */
+ * Owns: `out` is filled in on every error but BAY_ERR_NOMEM, and refers only to itself. Errors:
+ * BAY_ERR_INVALID: it does not; BAY_ERR_LIMIT: a bound of the schema's limits was reached before
+ * there was a verdict (`out` says which); BAY_ERR_NOMEM. Threads: any, each with its own scratch.
+ * Source: as for schema_compile. */
 bay_err schema_check(const schema *self, json_val instance, schema_state *scratch,
                      schema_failures *out) BAY_MUST_CHECK;
 

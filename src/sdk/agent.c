@@ -75,7 +75,7 @@ bay_agent *bay_agent_new(const char *name, const char *version, const char *desc
 
 static void abilities_free(bay_agent *self)
 {
-    for (bay_ability *at = self->abilities; at != NULL; at = at->next) {
+    for (bay_skill *at = self->abilities; at != NULL; at = at->next) {
         buf_fini(&at->tags);
         buf_fini(&at->examples);
         buf_fini(&at->inputs);
@@ -110,7 +110,7 @@ void bay_agent_free(bay_agent *agent)
     mem_free(agent);
 }
 
-void bay_agent_log_to(bay_agent *agent, bay_log_sink sink, void *user, bay_log_level most_verbose)
+void bay_agent_log_to(bay_agent *agent, bay_log_level most_verbose, bay_log_fn sink, void *user)
 {
     if (agent != NULL) {
         agent->log = (log_target){sink, user, most_verbose};
@@ -129,23 +129,27 @@ typedef struct setting_row {
 #define A_DAY_MS (INT64_C(24) * 3600 * 1000)
 
 static const setting_row rows[] = {
-    [BAY_AGENT_THREADS] = {"BAY_AGENT_THREADS", 16, 1, 1024},
-    [BAY_AGENT_MAX_TASKS] = {"BAY_AGENT_MAX_TASKS", 100000, 1, 10000000},
-    [BAY_AGENT_MAX_RUNNING] = {"BAY_AGENT_MAX_RUNNING", 10000, 1, 1000000},
-    [BAY_AGENT_MAX_WAITING] = {"BAY_AGENT_MAX_WAITING", 16, 1, 10000},
-    [BAY_AGENT_TASK_BYTES] = {"BAY_AGENT_TASK_BYTES", 32 << 20, 1024, 1 << 30},
-    [BAY_AGENT_TOTAL_BYTES] = {"BAY_AGENT_TOTAL_BYTES", 1 << 30, 1024, INT64_C(1) << 40},
-    [BAY_AGENT_TASK_TTL_MS] = {"BAY_AGENT_TASK_TTL_MS", 7 * A_DAY_MS, 1, 3660 * A_DAY_MS},
-    [BAY_AGENT_MAX_HISTORY] = {"BAY_AGENT_MAX_HISTORY", 1000, 2, 100000},
-    [BAY_AGENT_MAX_ARTIFACTS] = {"BAY_AGENT_MAX_ARTIFACTS", 1000, 1, 100000},
-    [BAY_AGENT_MAX_SUBSCRIBERS] = {"BAY_AGENT_MAX_SUBSCRIBERS", 10000, 1, 1000000},
-    [BAY_AGENT_REPLAY_EVENTS] = {"BAY_AGENT_REPLAY_EVENTS", 1000, 1, 100000},
-    [BAY_AGENT_DEDUPLICATE_MS] = {"BAY_AGENT_DEDUPLICATE_MS", 600000, 1, A_DAY_MS},
-    [BAY_AGENT_MAX_BODY_BYTES] = {"BAY_AGENT_MAX_BODY_BYTES", 16 << 20, 1024, 1 << 30},
-    [BAY_AGENT_MAX_CONNECTIONS] = {"BAY_AGENT_MAX_CONNECTIONS", 10000, 1, 1000000},
-    [BAY_AGENT_KEEP_ALIVE_MS] = {"BAY_AGENT_KEEP_ALIVE_MS", 15000, 10, A_DAY_MS},
-    [BAY_AGENT_CARD_MAX_AGE_S] = {"BAY_AGENT_CARD_MAX_AGE_S", 300, 1, 31536000},
-    [BAY_AGENT_MAX_REPLY_BYTES] = {"BAY_AGENT_MAX_REPLY_BYTES", 16 << 20, 1024, INT64_C(1) << 40},
+    [BAY_AGENT_SETTING_THREADS] = {"BAY_AGENT_SETTING_THREADS", 16, 1, 1024},
+    [BAY_AGENT_SETTING_MAX_TASKS] = {"BAY_AGENT_SETTING_MAX_TASKS", 100000, 1, 10000000},
+    [BAY_AGENT_SETTING_MAX_RUNNING] = {"BAY_AGENT_SETTING_MAX_RUNNING", 10000, 1, 1000000},
+    [BAY_AGENT_SETTING_MAX_WAITING] = {"BAY_AGENT_SETTING_MAX_WAITING", 16, 1, 10000},
+    [BAY_AGENT_SETTING_TASK_BYTES] = {"BAY_AGENT_SETTING_TASK_BYTES", 32 << 20, 1024, 1 << 30},
+    [BAY_AGENT_SETTING_TOTAL_BYTES] = {"BAY_AGENT_SETTING_TOTAL_BYTES", 1 << 30, 1024,
+                                       INT64_C(1) << 40},
+    [BAY_AGENT_SETTING_TASK_TTL_MS] = {"BAY_AGENT_SETTING_TASK_TTL_MS", 7 * A_DAY_MS, 1,
+                                       3660 * A_DAY_MS},
+    [BAY_AGENT_SETTING_MAX_HISTORY] = {"BAY_AGENT_SETTING_MAX_HISTORY", 1000, 2, 100000},
+    [BAY_AGENT_SETTING_MAX_ARTIFACTS] = {"BAY_AGENT_SETTING_MAX_ARTIFACTS", 1000, 1, 100000},
+    [BAY_AGENT_SETTING_MAX_SUBSCRIBERS] = {"BAY_AGENT_SETTING_MAX_SUBSCRIBERS", 10000, 1, 1000000},
+    [BAY_AGENT_SETTING_REPLAY_EVENTS] = {"BAY_AGENT_SETTING_REPLAY_EVENTS", 1000, 1, 100000},
+    [BAY_AGENT_SETTING_DEDUPLICATE_MS] = {"BAY_AGENT_SETTING_DEDUPLICATE_MS", 600000, 1, A_DAY_MS},
+    [BAY_AGENT_SETTING_MAX_BODY_BYTES] = {"BAY_AGENT_SETTING_MAX_BODY_BYTES", 16 << 20, 1024,
+                                          1 << 30},
+    [BAY_AGENT_SETTING_MAX_CONNECTIONS] = {"BAY_AGENT_SETTING_MAX_CONNECTIONS", 10000, 1, 1000000},
+    [BAY_AGENT_SETTING_KEEP_ALIVE_MS] = {"BAY_AGENT_SETTING_KEEP_ALIVE_MS", 15000, 10, A_DAY_MS},
+    [BAY_AGENT_SETTING_CARD_MAX_AGE_S] = {"BAY_AGENT_SETTING_CARD_MAX_AGE_S", 300, 1, 31536000},
+    [BAY_AGENT_SETTING_MAX_REPLY_BYTES] = {"BAY_AGENT_SETTING_MAX_REPLY_BYTES", 16 << 20, 1024,
+                                           INT64_C(1) << 40},
 };
 _Static_assert(ARRAY_LEN(rows) <= AGENT_SETTINGS, "agent_parts.h has the room");
 
@@ -175,7 +179,7 @@ void bay_agent_set(bay_agent *agent, bay_agent_setting setting, int64_t value)
 
 /* ---- skills ---------------------------------------------------------------------------------- */
 
-static const char *ability_fault(const bay_ability *self)
+static const char *ability_fault(const bay_skill *self)
 {
     return self->id.len == 0            ? "it has no id"
            : self->name.len == 0        ? "it has no name"
@@ -184,7 +188,7 @@ static const char *ability_fault(const bay_ability *self)
                                         : NULL;
 }
 
-static void list_ability(bay_agent *self, bay_ability *ability)
+static void list_ability(bay_agent *self, bay_skill *ability)
 {
     const char *fault = ability_fault(ability);
     if (fault == NULL && map_get(&self->abilities_by_id, ability->id) != NULL) {
@@ -197,21 +201,21 @@ static void list_ability(bay_agent *self, bay_ability *ability)
         return;
     }
     bay_err err = map_put(&self->abilities_by_id, ability->id, ability, NULL);
-    if (err == BAY_LIMIT) {
+    if (err == BAY_ERR_LIMIT) {
         sdk_agent_error(self, "bay_agent_skill: an agent has at most %d skills", AGENT_ABILITIES);
     }
-    self->is_out_of_memory = self->is_out_of_memory || err == BAY_NOMEM;
+    self->is_out_of_memory = self->is_out_of_memory || err == BAY_ERR_NOMEM;
     ability->is_listed = err == BAY_OK;
     self->ability_count += ability->is_listed ? 1 : 0;
 }
 
-bay_ability *bay_agent_skill(bay_agent *agent, const char *id, const char *name,
-                             const char *description, bay_task_handler handler, void *user)
+bay_skill *bay_agent_skill(bay_agent *agent, const char *id, const char *name,
+                           const char *description, bay_task_handler_fn handler, void *user)
 {
     if (agent == NULL) {
         return NULL;
     }
-    bay_ability *self = arena_zalloc(&agent->memory, sizeof(*self));
+    bay_skill *self = arena_zalloc(&agent->memory, sizeof(*self));
     if (self == NULL) {
         agent->is_out_of_memory = true;
         return NULL;
@@ -227,7 +231,7 @@ bay_ability *bay_agent_skill(bay_agent *agent, const char *id, const char *name,
     for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
         buf_init(lists[i], AGENT_CARD_BYTES);
     }
-    bay_ability **last = &agent->abilities;
+    bay_skill **last = &agent->abilities;
     while (*last != NULL) {
         last = &(*last)->next;
     }
@@ -236,47 +240,47 @@ bay_ability *bay_agent_skill(bay_agent *agent, const char *id, const char *name,
     return self;
 }
 
-const bay_ability *sdk_agent_ability(const bay_agent *self, bay_str id)
+const bay_skill *sdk_agent_ability(const bay_agent *self, bay_str id)
 {
     return id.len > 0 ? map_get(&self->abilities_by_id, id) : NULL;
 }
 
-void bay_ability_tag(bay_ability *ability, const char *tag)
+void bay_skill_tag(bay_skill *ability, const char *tag)
 {
     if (ability != NULL) {
         sdk_agent_add_text(ability->agent, &ability->tags, tag);
     }
 }
 
-void bay_ability_example(bay_ability *ability, const char *example)
+void bay_skill_example(bay_skill *ability, const char *example)
 {
     if (ability != NULL) {
         sdk_agent_add_text(ability->agent, &ability->examples, example);
     }
 }
 
-void bay_ability_input(bay_ability *ability, const char *media_type)
+void bay_skill_input_mode(bay_skill *ability, const char *media_type)
 {
     if (ability != NULL) {
         sdk_agent_add_text(ability->agent, &ability->inputs, media_type);
     }
 }
 
-void bay_ability_output(bay_ability *ability, const char *media_type)
+void bay_skill_output_mode(bay_skill *ability, const char *media_type)
 {
     if (ability != NULL) {
         sdk_agent_add_text(ability->agent, &ability->outputs, media_type);
     }
 }
 
-void bay_ability_require(bay_ability *ability, const char *scheme, const char *scopes)
+void bay_skill_require(bay_skill *ability, const char *scheme, const char *scopes)
 {
     if (ability != NULL) {
         sdk_agent_requirement(ability->agent, &ability->requirements, scheme, scopes);
     }
 }
 
-void bay_agent_handler(bay_agent *agent, bay_task_handler handler, void *user)
+void bay_agent_handler(bay_agent *agent, bay_task_handler_fn handler, void *user)
 {
     if (agent != NULL) {
         agent->handler = handler;
@@ -315,7 +319,7 @@ static void check_whole(bay_agent *self)
 bay_err bay_agent_check(bay_agent *agent, bay_diag *diag)
 {
     if (agent == NULL || agent->is_out_of_memory) {
-        return diag_set(diag, BAY_NOMEM, "%s", bay_err_text(BAY_NOMEM));
+        return diag_set(diag, BAY_ERR_NOMEM, "%s", bay_err_text(BAY_ERR_NOMEM));
     }
     if (agent->errors.count == 0) {
         check_whole(agent);
@@ -327,7 +331,7 @@ bay_err bay_agent_check(bay_agent *agent, bay_diag *diag)
         }
     }
     if (agent->errors.count > 0) {
-        return diag_set(diag, BAY_INVALID, "%s", agent->errors.kept[0].text);
+        return diag_set(diag, BAY_ERR_INVALID, "%s", agent->errors.kept[0].text);
     }
     listen_policy policy = sdk_agent_policy(agent);
     return listen_policy_check(&policy, diag);

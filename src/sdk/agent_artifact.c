@@ -141,7 +141,7 @@ static bay_err send_held(bay_artifact *self, bool is_last)
 static bay_err close_locked(bay_artifact *self)
 {
     if (self->is_closed) {
-        return BAY_STATE;
+        return BAY_ERR_STATE;
     }
     bay_err err = BAY_OK;
     if (self->held.len > 0) {
@@ -190,7 +190,7 @@ static bay_err write_part(const bay_artifact *self, const part_content *part, bu
 static bay_err append(bay_artifact *self, bay_part kind, bay_str content)
 {
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     buf part;
     part_content given = {kind, content};
@@ -198,11 +198,11 @@ static bay_err append(bay_artifact *self, bay_part kind, bay_str content)
     bay_err err = write_part(self, &given, &part);
     pthread_mutex_lock(&self->task->lock);
     if (err == BAY_OK && self->is_closed) {
-        err = BAY_STATE;
+        err = BAY_ERR_STATE;
     }
     bool is_over = self->task->is_answered || atomic_load(&self->task->is_cancelled);
     if (err == BAY_OK && is_over) {
-        err = self->task->is_closed ? BAY_CLOSED : BAY_STATE;
+        err = self->task->is_closed ? BAY_ERR_CLOSED : BAY_ERR_STATE;
     }
     bool has_held = self->held.len > 0;
     if (err == BAY_OK) {
@@ -246,10 +246,10 @@ bay_err bay_artifact_append_data(bay_artifact *artifact, const char *json)
 bay_err bay_artifact_flush(bay_artifact *artifact)
 {
     if (artifact == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     pthread_mutex_lock(&artifact->task->lock);
-    bay_err err = artifact->is_closed ? BAY_STATE : send_held(artifact, false);
+    bay_err err = artifact->is_closed ? BAY_ERR_STATE : send_held(artifact, false);
     pthread_mutex_unlock(&artifact->task->lock);
     return err == BAY_OK ? sdk_turn_kick(artifact->task) : err;
 }
@@ -257,7 +257,7 @@ bay_err bay_artifact_flush(bay_artifact *artifact)
 bay_err bay_artifact_close(bay_artifact *artifact)
 {
     if (artifact == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     pthread_mutex_lock(&artifact->task->lock);
     bay_err err = close_locked(artifact);

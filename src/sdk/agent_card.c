@@ -115,7 +115,7 @@ static void put_security(json_writer *out, const bay_agent *self)
 }
 
 /* No required member may be empty: verifiers of signatures differ on those. */
-static void put_ability(json_writer *out, const bay_ability *self)
+static void put_ability(json_writer *out, const bay_skill *self)
 {
     char bytes[256];
     buf tag = {.at = bytes, .cap = sizeof(bytes), .max = sizeof(bytes)};
@@ -157,7 +157,7 @@ static void write_card(const bay_agent *self, bay_str base, buf *text)
     put_items(&writer, STR("defaultOutputModes"), &self->outputs, STR("\"text/plain\""));
     json_key_lit(&writer, "skills");
     json_open_array(&writer);
-    for (const bay_ability *at = self->abilities; at != NULL; at = at->next) {
+    for (const bay_skill *at = self->abilities; at != NULL; at = at->next) {
         if (at->is_listed) {
             put_ability(&writer, at);
         }
@@ -183,8 +183,9 @@ static bay_err normalise(buf *text, arena *memory, json_doc *out, bay_diag *diag
     a2a_fault fault = {A2A_NO_ERROR, ""};
     err = a2a_normalise(A2A_TYPE_AGENT_CARD, json_root(out), &normal, &is_normal, &fault);
     if (err != BAY_OK) {
-        err = diag_set(diag, err == BAY_PROTOCOL ? BAY_INVALID : err, "the card is not valid: %s",
-                       err == BAY_PROTOCOL ? fault.text : bay_err_text(err));
+        err = diag_set(diag, err == BAY_ERR_PROTOCOL ? BAY_ERR_INVALID : err,
+                       "the card is not valid: %s",
+                       err == BAY_ERR_PROTOCOL ? fault.text : bay_err_text(err));
     } else if (!is_normal) {
         buf_clear(text);
         buf_str(text, buf_view(&normal));
@@ -222,7 +223,7 @@ static bay_err keep_form(const bay_agent *self, const json_doc *card, a2a_card_f
                  (unsigned long long)str_hash(view, view.len));
         char *copy = mem_dup(view.at, view.len);
         *out = (bay_str){copy, view.len};
-        err = copy != NULL ? BAY_OK : BAY_NOMEM;
+        err = copy != NULL ? BAY_OK : BAY_ERR_NOMEM;
     }
     arena_fini(&memory);
     buf_fini(&sealed);

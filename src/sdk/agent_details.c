@@ -30,14 +30,14 @@ void bay_agent_icon(bay_agent *agent, const char *url)
     }
 }
 
-void bay_agent_input(bay_agent *agent, const char *media_type)
+void bay_agent_input_mode(bay_agent *agent, const char *media_type)
 {
     if (agent != NULL) {
         sdk_agent_add_text(agent, &agent->inputs, media_type);
     }
 }
 
-void bay_agent_output(bay_agent *agent, const char *media_type)
+void bay_agent_output_mode(bay_agent *agent, const char *media_type)
 {
     if (agent != NULL) {
         sdk_agent_add_text(agent, &agent->outputs, media_type);

@@ -86,10 +86,10 @@ static int run(bay_agent *agent, int argc, char **argv)
 
 int bay_agent_main(bay_agent *agent, int argc, char **argv)
 {
-    bay_diag diag = {.code = BAY_NOMEM};
+    bay_diag diag = {.code = BAY_ERR_NOMEM};
     int status;
     if (agent == NULL) {
-        fprintf(stderr, "error: %s\n", bay_err_text(BAY_NOMEM));
+        fprintf(stderr, "error: %s\n", bay_err_text(BAY_ERR_NOMEM));
         return PROGRAM_FAILED;
     }
     if (bay_agent_check(agent, &diag) != BAY_OK) {

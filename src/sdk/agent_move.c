@@ -17,7 +17,7 @@ static bay_err parse(agent_serving *serving, bay_str text, json_val *out)
         return BAY_OK;
     }
     json_doc *doc = arena_alloc(memory, sizeof(*doc));
-    bay_err err = doc != NULL ? json_parse(doc, text, NULL, memory, NULL) : BAY_NOMEM;
+    bay_err err = doc != NULL ? json_parse(doc, text, NULL, memory, NULL) : BAY_ERR_NOMEM;
     if (err == BAY_OK) {
         *out = json_root(doc);
     }
@@ -84,12 +84,12 @@ static void fail_turn(bay_task *self, bay_err why)
 static void make_and_settle(bay_task *self, const move_request *move)
 {
     if (self->is_ended) {
-        self->result = BAY_STATE;
+        self->result = BAY_ERR_STATE;
         return;
     }
     self->result = make(self, move);
-    bool is_hopeless = self->result != BAY_OK && self->result != BAY_STATE &&
-                       self->result != BAY_CLOSED && move->kind != MOVE_REMEMBER;
+    bool is_hopeless = self->result != BAY_OK && self->result != BAY_ERR_STATE &&
+                       self->result != BAY_ERR_CLOSED && move->kind != MOVE_REMEMBER;
     if (is_hopeless) {
         fail_turn(self, self->result);
     } else if (move->ends) {
@@ -190,17 +190,17 @@ static void on_message(void *argument)
 static bay_err refusal(const bay_task *self, const move_request *request)
 {
     if (self->is_closed) {
-        return BAY_CLOSED;
+        return BAY_ERR_CLOSED;
     }
     if (self->is_answered || atomic_load(&self->is_cancelled)) {
-        return BAY_STATE;
+        return BAY_ERR_STATE;
     }
     if (request->kind == MOVE_REPLY && self->is_moved) {
-        return BAY_STATE;
+        return BAY_ERR_STATE;
     }
     bool is_large = request->json.len > TASK_MOVE_BYTES ||
                     self->waiting_bytes > TASK_WAITING_BYTES - request->json.len;
-    return is_large ? BAY_LIMIT : BAY_OK;
+    return is_large ? BAY_ERR_LIMIT : BAY_OK;
 }
 
 /* Taken: what comes later has to reckon with it. */
@@ -221,7 +221,7 @@ bay_err sdk_turn_queue(bay_task *self, const move_request *request)
     }
     task_move *move = mem_alloc(sizeof(*move) + request->json.len);
     if (move == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     *move = (task_move){.request = *request};
     move->request.json.at = move->json;
@@ -260,7 +260,7 @@ bay_err sdk_turn_kick(bay_task *self)
 static bay_err sdk_turn_move(bay_task *self, const move_request *request)
 {
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     bool may_be_made = may_make(self);
     pthread_mutex_lock(&self->lock);
@@ -283,7 +283,7 @@ static bay_err sdk_turn_move(bay_task *self, const move_request *request)
     return err;
 }
 
-bay_task *bay_task_keep(bay_task *task)
+bay_task *bay_task_defer(bay_task *task)
 {
     if (task != NULL) {
         pthread_mutex_lock(&task->lock);
@@ -314,10 +314,11 @@ void bay_task_release(bay_task *task)
 
 /* ---- the public moves ------------------------------------------------------------------------ */
 
-static a2a_state state_of(bay_state state)
+static a2a_state state_of(bay_task_state state)
 {
-    return state > BAY_STATE_UNKNOWN && state <= BAY_AUTH_REQUIRED ? (a2a_state)state
-                                                                   : A2A_STATE_UNSPECIFIED;
+    return state > BAY_TASK_STATE_UNKNOWN && state <= BAY_TASK_STATE_AUTH_REQUIRED
+               ? (a2a_state)state
+               : A2A_STATE_UNSPECIFIED;
 }
 
 static bay_err move_with(bay_task *task, move_kind kind, a2a_state state, bool ends, bay_str json)
@@ -341,7 +342,7 @@ static bay_err move_message(bay_task *task, move_kind kind, a2a_state state, boo
                             const bay_message *message)
 {
     if (message == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     buf json;
     buf_init(&json, TASK_MOVE_BYTES);
@@ -350,8 +351,8 @@ static bay_err move_message(bay_task *task, move_kind kind, a2a_state state, boo
     buf_char(&json, '}');
     if (err == BAY_OK) {
         err = json.err != BAY_OK ? json.err : move_with(task, kind, state, ends, buf_view(&json));
-    } else if (err != BAY_NOMEM && err != BAY_LIMIT) {
-        err = BAY_INVALID;
+    } else if (err != BAY_ERR_NOMEM && err != BAY_ERR_LIMIT) {
+        err = BAY_ERR_INVALID;
     }
     buf_fini(&json);
     return err;
@@ -363,17 +364,17 @@ static bool is_end(a2a_state state)
     return a2a_state_is_terminal(state) || state == A2A_INPUT_REQUIRED;
 }
 
-bay_err bay_task_status(bay_task *task, bay_state state, const char *text)
+bay_err bay_task_status(bay_task *task, bay_task_state state, const char *text)
 {
     a2a_state to = state_of(state);
-    return to == A2A_STATE_UNSPECIFIED ? BAY_INVALID
+    return to == A2A_STATE_UNSPECIFIED ? BAY_ERR_INVALID
                                        : move_text(task, MOVE_STATUS, to, is_end(to), str_of(text));
 }
 
-bay_err bay_task_status_message(bay_task *task, bay_state state, const bay_message *message)
+bay_err bay_task_status_message(bay_task *task, bay_task_state state, const bay_message *message)
 {
     a2a_state to = state_of(state);
-    return to == A2A_STATE_UNSPECIFIED ? BAY_INVALID
+    return to == A2A_STATE_UNSPECIFIED ? BAY_ERR_INVALID
                                        : move_message(task, MOVE_STATUS, to, is_end(to), message);
 }
 
@@ -452,21 +453,21 @@ bay_err bay_task_reply_message(bay_task *task, const bay_message *message)
     return move_message(task, MOVE_REPLY, A2A_STATE_UNSPECIFIED, true, message);
 }
 
-bay_err bay_task_end(bay_task *task, bay_state state, const bay_message *message)
+bay_err bay_task_end(bay_task *task, bay_task_state state, const bay_message *message)
 {
     a2a_state to = state_of(state);
     bool is_end_state = is_end(to) || to == A2A_AUTH_REQUIRED;
-    return is_end_state ? move_message(task, MOVE_STATUS, to, true, message) : BAY_INVALID;
+    return is_end_state ? move_message(task, MOVE_STATUS, to, true, message) : BAY_ERR_INVALID;
 }
 
 /* The skill stands before the handler's own bytes: further messages of the task go to it. */
 bay_err bay_task_remember(bay_task *task, const void *bytes, size_t len)
 {
     if (task == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     if (len + task->skill.len + 2 > A2A_TURN_MEMORY_BYTES) {
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     buf record;
     buf_init(&record, A2A_TURN_MEMORY_BYTES);

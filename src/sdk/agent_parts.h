@@ -38,9 +38,9 @@ enum {
     AGENT_TAG_BYTES = 40,          /* of an ETag */
 };
 
-struct bay_ability {
+struct bay_skill {
     bay_agent *agent;
-    struct bay_ability *next;
+    struct bay_skill *next;
     bay_str id;
     bay_str name;
     bay_str description;
@@ -49,7 +49,7 @@ struct bay_ability {
     buf inputs;
     buf outputs;
     buf requirements;
-    bay_task_handler handler;
+    bay_task_handler_fn handler;
     void *user;
     bool is_listed; /* false: a bad one, kept for its setters */
 };
@@ -66,7 +66,7 @@ typedef struct agent_scheme {
     struct agent_scheme *next;
     bay_str name;
     bay_str json; /* as the card has it */
-    bay_verify verify;
+    bay_verify_fn verify;
     void *user;
     agent_key *keys;
     size_t key_count;
@@ -110,10 +110,10 @@ struct bay_agent {
     buf extensions;
     buf extension_uris; /* separated by commas */
     buf requirements;
-    bay_ability *abilities; /* in the order they were registered */
+    bay_skill *abilities; /* in the order they were registered */
     size_t ability_count;
     map abilities_by_id;
-    bay_task_handler handler; /* for messages that name no skill */
+    bay_task_handler_fn handler; /* for messages that name no skill */
     void *handler_user;
     agent_scheme *schemes;
     size_t scheme_count;
@@ -131,7 +131,7 @@ struct bay_agent {
     bool is_resumable;
     bool is_on_loop;
     bool has_push;
-    bool requires_any; /* bay_agent_require or bay_ability_require was said */
+    bool requires_any; /* bay_agent_require or bay_skill_require was said */
     bool is_out_of_memory;
     registration_errors errors;
     log_target log; /* no sink: the process's */
@@ -158,7 +158,7 @@ bay_str sdk_agent_keep(bay_agent *self, const char *text);
 void sdk_agent_add_text(bay_agent *self, buf *among, const char *text);
 uint64_t sdk_agent_setting(const bay_agent *self, bay_agent_setting setting);
 /* Who answers messages that name this skill; "": none. NULL: there is no such skill. */
-const bay_ability *sdk_agent_ability(const bay_agent *self, bay_str id);
+const bay_skill *sdk_agent_ability(const bay_agent *self, bay_str id);
 
 /* ---- agent_security.c */
 
@@ -177,7 +177,7 @@ void sdk_agent_schemes_free(bay_agent *self);
 /* ---- agent_card.c */
 
 /* Renders all forms anew, with interfaces at `base` ("http://127.0.0.1:8080"). On failure they are
- * as they were. BAY_INVALID with `diag`. */
+ * as they were. BAY_ERR_INVALID with `diag`. */
 bay_err sdk_agent_render(bay_agent *self, bay_str base, bay_diag *diag) BAY_MUST_CHECK;
 void sdk_agent_cards_free(agent_cards *self);
 /* Does nothing in its card keep strangers out? */
@@ -201,7 +201,7 @@ extern const host_kind sdk_agent_kind;
 /* The skill that answers a message which names the skill `named` ("": none), given what the
  * handler of its task remembers ("": nothing, or there is no task). NULL: the agent's own handler.
  */
-const bay_ability *sdk_agent_answerer(const bay_agent *self, bay_str record, bay_str named);
+const bay_skill *sdk_agent_answerer(const bay_agent *self, bay_str record, bay_str named);
 /* For an a2a_handler whose user is the agent. */
 void sdk_turn_begin(void *user, a2a_turn *turn);
 void sdk_turn_canceled(void *user, a2a_turn *turn);
@@ -219,7 +219,8 @@ typedef struct agent_job {
 bay_err agent_pool_new(uint32_t threads, const log_target *log, agent_pool **out) BAY_MUST_CHECK;
 /* Waits for what is running and what is queued. */
 void agent_pool_free(agent_pool *self);
-/* Runs it on one of the threads, in the order given. BAY_NOMEM: there is not even one thread. */
+/* Runs it on one of the threads, in the order given. BAY_ERR_NOMEM: there is not even one
+ * thread. */
 bay_err agent_pool_run(agent_pool *self, agent_job *job) BAY_MUST_CHECK;
 
 #endif

@@ -46,19 +46,19 @@ bay_err agent_pool_new(uint32_t threads, const log_target *log, agent_pool **out
 {
     agent_pool *self = mem_zalloc(sizeof(*self) + threads * sizeof(self->threads[0]));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->most = threads;
     self->log = log;
     list_init(&self->jobs);
     if (pthread_mutex_init(&self->lock, NULL) != 0) {
         mem_free(self);
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     if (pthread_cond_init(&self->is_due, NULL) != 0) {
         pthread_mutex_destroy(&self->lock);
         mem_free(self);
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     *out = self;
     return BAY_OK;
@@ -89,7 +89,7 @@ bay_err agent_pool_run(agent_pool *self, agent_job *job)
         net_thread_start(&self->threads[self->count], work, self) == BAY_OK) {
         self->count++;
     }
-    bay_err err = self->count > 0 ? BAY_OK : BAY_NOMEM;
+    bay_err err = self->count > 0 ? BAY_OK : BAY_ERR_NOMEM;
     if (err == BAY_OK) {
         list_push(&self->jobs, &job->link);
         self->job_count++;

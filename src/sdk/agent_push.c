@@ -68,7 +68,7 @@ static void on_failed(void *user, bay_err err, bool was_sent, const char *text)
     if (flight->status != 0) {
         end_flight(flight, flight->status, reason_of(flight->status));
     } else {
-        end_flight(flight, err == BAY_DENIED ? REFUSED : 0, text);
+        end_flight(flight, err == BAY_ERR_DENIED ? REFUSED : 0, text);
     }
 }
 
@@ -130,7 +130,7 @@ static void on_send(void *user, const a2a_delivery *delivery)
         return;
     }
     loop_timer_stop(self->loop, &flight->timer);
-    if (err == BAY_INVALID) {
+    if (err == BAY_ERR_INVALID) {
         end_later(flight, REFUSED, "the webhook's URL or its fields cannot be sent");
     } else {
         end_later(flight, 0, bay_err_text(err));
@@ -189,7 +189,7 @@ static bay_err agent_push_refuse(a2a_fault *fault, const char *what)
                         "url: the webhook is at %s, which this agent "
                         "does not send to",
                         what);
-    return BAY_DENIED;
+    return BAY_ERR_DENIED;
 }
 
 bay_err agent_push_url(void *user, bay_str url, a2a_fault *fault)
@@ -201,7 +201,7 @@ bay_err agent_push_url(void *user, bay_str url, a2a_fault *fault)
         parts.has_userinfo ||
         !(str_eq_nocase(parts.scheme, STR("https")) || str_eq_nocase(parts.scheme, STR("http")))) {
         (void)a2a_fault_set(fault, A2A_E_INVALID_PARAMS, "url: no http or https URL of a webhook");
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     }
     /* A name is looked up when it is connected to, each time anew. */
     return address_rules_permit_url(self->rules, url, &kind)
@@ -217,7 +217,7 @@ void agent_push_event(void *user, bay_str principal, json_val config, a2a_form f
     agent_push *self = user;
     (void)principal;
     bay_err err = a2a_push_add(self->queue, config, form, event, task, loop_now_ms(self->loop));
-    if (err != BAY_OK && err != BAY_LIMIT) { /* of a limit `dead` was told */
+    if (err != BAY_OK && err != BAY_ERR_LIMIT) { /* of a limit `dead` was told */
         LOG(LOG_WARN, "push", "a notification could not be queued: %s", bay_err_text(err));
     }
 }
@@ -243,7 +243,7 @@ void push_taken(push_take *take, bay_err err)
     agent_push *self = take->of;
     self->takes--;
     if (err == BAY_OK && self->is_freed) {
-        err = BAY_CANCELLED; /* its row stays: it is sent after the next start */
+        err = BAY_ERR_CANCELLED; /* its row stays: it is sent after the next start */
     } else if (err == BAY_OK) {
         err = a2a_push_accept(self->queue, take->item, (bay_str){take->key, take->key_len});
         if (err == BAY_OK) {
@@ -269,7 +269,7 @@ bay_err agent_push_take(agent_push *self, a2a_push_item *item, agent_push_done d
     push_take *take = is_full || self->takes >= PUSH_TAKES ? NULL : mem_zalloc(sizeof(*take));
     if (take == NULL) {
         a2a_push_item_free(item);
-        return is_full ? BAY_LIMIT : self->takes >= PUSH_TAKES ? BAY_BUSY : BAY_NOMEM;
+        return is_full ? BAY_ERR_LIMIT : self->takes >= PUSH_TAKES ? BAY_ERR_BUSY : BAY_ERR_NOMEM;
     }
     *take = (push_take){.of = self, .item = item, .done = done, .user = user};
     take->ending = (loop_task){.function = on_take_ending, .argument = take};
@@ -294,7 +294,7 @@ static void cancel_takes(agent_push *self)
     while ((at = list_first(&self->ending)) != NULL) {
         push_take *take = CONTAINER_OF(at, push_take, link);
         loop_undefer(self->loop, &take->ending);
-        take->err = BAY_CANCELLED;
+        take->err = BAY_ERR_CANCELLED;
         on_take_ending(take);
     }
 }
@@ -341,7 +341,7 @@ bay_err agent_push_new(const agent_push_options *options, agent_push **out, bay_
 {
     agent_push *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->loop = options->loop;
     self->store = options->store;

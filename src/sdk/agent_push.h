@@ -35,7 +35,8 @@ typedef struct agent_push_options {
 } agent_push_options;
 
 /* Takes up what the store has of an earlier process by itself: those deliveries are sent again.
- * Errors: BAY_SYNTAX with `diag` (a rule of `allow`), BAY_NOMEM, those of http_client_new. */
+ * Errors: BAY_ERR_SYNTAX with `diag` (a rule of `allow`), BAY_ERR_NOMEM, those of
+ * http_client_new. */
 bay_err agent_push_new(const agent_push_options *options, agent_push **out,
                        bay_diag *diag) BAY_MUST_CHECK;
 /* Before loop and store; deliveries that were not made stay in the store. NULL is fine. */
@@ -48,15 +49,16 @@ bay_err agent_push_url(void *user, bay_str url, a2a_fault *fault);
 
 /* For whoever passes on what another was told, and answers only once it cannot get lost: the item
  * is kept (where there is a store), then queued, then `done` says so, exactly once and never inside
- * this call; also when the push sender is freed meanwhile (BAY_CANCELLED). Nobody else is told of a
- * failure, and it may be tried again: BAY_LIMIT, BAY_BUSY: too much waits; what a store says.
- * Owns: takes `item`, also on failure. Errors: BAY_LIMIT, BAY_BUSY, BAY_NOMEM: nothing was started
- * and `done` is never called. */
+ * this call; also when the push sender is freed meanwhile (BAY_ERR_CANCELLED). Nobody else is told
+ * of a failure, and it may be tried again: BAY_ERR_LIMIT, BAY_ERR_BUSY: too much waits; what a
+ * store says.
+ * Owns: takes `item`, also on failure. Errors: BAY_ERR_LIMIT, BAY_ERR_BUSY, BAY_ERR_NOMEM: nothing
+ * was started and `done` is never called. */
 typedef void (*agent_push_done)(void *user, bay_err err);
 bay_err agent_push_take(agent_push *self, a2a_push_item *item, agent_push_done done,
                         void *user) BAY_MUST_CHECK;
-/* Other rules for what webhooks may reach, from now on. Errors: BAY_SYNTAX with `diag`, BAY_LIMIT,
- * BAY_NOMEM: the earlier ones stay. */
+/* Other rules for what webhooks may reach, from now on. Errors: BAY_ERR_SYNTAX with `diag`,
+ * BAY_ERR_LIMIT, BAY_ERR_NOMEM: the earlier ones stay. */
 bay_err agent_push_allow(agent_push *self, const bay_str *allow, size_t count,
                          bay_diag *diag) BAY_MUST_CHECK;
 

@@ -34,7 +34,8 @@ void push_release(agent_push *self)
 static void on_changed(void *user, const store_result *result)
 {
     agent_push *self = user;
-    if (result->err != BAY_OK && result->err != BAY_CANCELLED && result->err != BAY_NOTFOUND) {
+    if (result->err != BAY_OK && result->err != BAY_ERR_CANCELLED &&
+        result->err != BAY_ERR_NOT_FOUND) {
         log_write_paced(&self->complaints, loop_time_ms(), LOG_WARN, "push",
                         "a notification's row could not be changed: %s", bay_err_text(result->err));
     }
@@ -217,12 +218,12 @@ static bay_str text_of(json_val object, bay_str name, arena *memory)
     return json_str(json_get(object, name), memory, &text) == BAY_OK ? text : (bay_str){"", 0};
 }
 
-/* BAY_SYNTAX: a row that is none of ours. */
+/* BAY_ERR_SYNTAX: a row that is none of ours. */
 static bay_err read_row(const store_row *row, arena *memory, json_doc *doc, a2a_delivery *out)
 {
     bay_err err = json_parse(doc, row->value, NULL, memory, NULL);
     if (err != BAY_OK) {
-        return err == BAY_NOMEM ? err : BAY_SYNTAX;
+        return err == BAY_ERR_NOMEM ? err : BAY_ERR_SYNTAX;
     }
     json_val root = json_root(doc);
     *out = (a2a_delivery){.url = text_of(root, STR("url"), memory),
@@ -236,11 +237,11 @@ static bay_err read_row(const store_row *row, arena *memory, json_doc *doc, a2a_
         if (out->field_count == A2A_PUSH_FIELDS ||
             json_str(it.key, memory, &field->name) != BAY_OK ||
             json_str(it.value, memory, &field->value) != BAY_OK) {
-            return BAY_SYNTAX;
+            return BAY_ERR_SYNTAX;
         }
         out->field_count++;
     }
-    return out->url.len > 0 && out->body.len > 0 ? BAY_OK : BAY_SYNTAX;
+    return out->url.len > 0 && out->body.len > 0 ? BAY_OK : BAY_ERR_SYNTAX;
 }
 
 static void restore_row(agent_push *self, const store_row *row)
@@ -253,9 +254,9 @@ static void restore_row(agent_push *self, const store_row *row)
     if (err == BAY_OK) {
         err = a2a_push_restore(self->queue, &delivery, loop_now_ms(self->loop));
     }
-    if (err == BAY_SYNTAX) {
+    if (err == BAY_ERR_SYNTAX) {
         started(self, store_remove(self->store, rows, row->key, STORE_ANY, on_changed, self));
-    } else if (err != BAY_OK && err != BAY_LIMIT) {
+    } else if (err != BAY_OK && err != BAY_ERR_LIMIT) {
         LOG(LOG_WARN, "push", "a kept notification waits for the next start: %s",
             bay_err_text(err));
     }

@@ -94,7 +94,7 @@ static agent_scheme *add_simple(bay_agent *self, const char *function, const cha
 }
 
 void bay_agent_api_key(bay_agent *agent, const char *scheme, const char *location, const char *name,
-                       bay_verify verify, void *user)
+                       bay_verify_fn verify, void *user)
 {
     if (agent == NULL) {
         return;
@@ -151,8 +151,8 @@ void bay_agent_api_key_add(bay_agent *agent, const char *scheme, const char *key
     of->key_count++;
 }
 
-void bay_agent_http_auth(bay_agent *agent, const char *scheme, const char *kind, bay_verify verify,
-                         void *user)
+void bay_agent_http_auth(bay_agent *agent, const char *scheme, const char *kind,
+                         bay_verify_fn verify, void *user)
 {
     if (agent == NULL) {
         return;
@@ -177,14 +177,14 @@ static bay_err read_file(const char *path, buf *out)
 {
     FILE *file = fopen(path, "rbe");
     if (file == NULL) {
-        return BAY_NOTFOUND;
+        return BAY_ERR_NOT_FOUND;
     }
     char bytes[4096];
     size_t len;
     while ((len = fread(bytes, 1, sizeof(bytes), file)) > 0) {
         buf_append(out, bytes, len);
     }
-    bay_err err = ferror(file) != 0 ? BAY_IO : out->err;
+    bay_err err = ferror(file) != 0 ? BAY_ERR_IO : out->err;
     (void)fclose(file);
     return err;
 }
@@ -202,7 +202,7 @@ static bay_err read_keys(const char *keys, jose_keys **out, bay_diag *diag)
     }
     buf file;
     buf_init(&file, JOSE_KEYSET_BYTES);
-    bay_err err = keys != NULL ? read_file(keys, &file) : BAY_NOTFOUND;
+    bay_err err = keys != NULL ? read_file(keys, &file) : BAY_ERR_NOT_FOUND;
     if (err != BAY_OK) {
         err = diag_set(diag, err, "\"%.100s\" cannot be read: %s", keys != NULL ? keys : "",
                        bay_err_text(err));
@@ -256,8 +256,8 @@ void bay_agent_mtls(bay_agent *agent, const char *scheme)
     }
 }
 
-void bay_agent_scheme(bay_agent *agent, const char *scheme, const char *json, bay_verify verify,
-                      void *user, const char *like)
+void bay_agent_scheme(bay_agent *agent, const char *scheme, const char *json, const char *like,
+                      bay_verify_fn verify, void *user)
 {
     if (agent == NULL) {
         return;
@@ -334,7 +334,7 @@ static const agent_key *find_key(const agent_scheme *self, bay_str credential)
 static bay_err verify_by_program(const agent_scheme *self, bay_str credential, bay_grant *grant)
 {
     bool is_good = self->verify(grant, credential, self->user) && !grant->is_short;
-    return is_good ? BAY_OK : BAY_DENIED;
+    return is_good ? BAY_OK : BAY_ERR_DENIED;
 }
 
 static bay_err verify_token(const agent_scheme *self, bay_str credential, bay_grant *grant)
@@ -355,7 +355,7 @@ static bay_err verify_token(const agent_scheme *self, bay_str credential, bay_gr
                                        .claims = json_raw(claims.all),
                                        .expires_at_ms = claims.expires_at_ms};
     }
-    return err == BAY_NOMEM ? err : err == BAY_OK ? BAY_OK : BAY_DENIED;
+    return err == BAY_ERR_NOMEM ? err : err == BAY_OK ? BAY_OK : BAY_ERR_DENIED;
 }
 
 /* a2a_verify; `user`: the agent. */
@@ -368,11 +368,11 @@ static bay_err sdk_agent_verify(void *user, a2a_scheme_kind kind, bay_str name, 
         scheme = sdk_agent_scheme_find(agent, scheme->like);
     }
     if (scheme == NULL) {
-        return BAY_UNSUPPORTED;
+        return BAY_ERR_UNSUPPORTED;
     }
     bay_grant grant = {.memory = memory, .who = {.proof = PRINCIPAL_PROGRAM}};
     const agent_key *key = find_key(scheme, credential);
-    bay_err err = BAY_DENIED;
+    bay_err err = BAY_ERR_DENIED;
     if (key != NULL) {
         grant.who = (principal_parts){
             .proof = PRINCIPAL_KEY, .subject = key->principal, .scopes = key->scopes};
@@ -478,8 +478,8 @@ bay_err sdk_agent_admit(bay_agent *self, http_exchange *exchange, const a2a_call
     if (err != BAY_OK) {
         return a2a_fault_set(fault, A2A_E_BUSY, "out of memory; try again later");
     }
-    const bay_ability *asked[] = {sdk_agent_answerer(self, record, skill),
-                                  sdk_agent_ability(self, skill)};
+    const bay_skill *asked[] = {sdk_agent_answerer(self, record, skill),
+                                sdk_agent_ability(self, skill)};
     for (size_t i = 0; err == BAY_OK && i < ARRAY_LEN(asked); i++) {
         bool is_twice = i > 0 && asked[i] == asked[0];
         const auth_principal *principal = NULL;

@@ -118,17 +118,17 @@ static const a2a_handler handler_with_push = {.turn = sdk_turn_begin,
 
 static void set_limits(const bay_agent *agent, a2a_agent_limits *out)
 {
-    out->tasks = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_MAX_TASKS);
-    out->running = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_MAX_RUNNING);
-    out->waiting = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_MAX_WAITING);
-    out->task_bytes = sdk_agent_setting(agent, BAY_AGENT_TASK_BYTES);
-    out->total_bytes = sdk_agent_setting(agent, BAY_AGENT_TOTAL_BYTES);
-    out->history = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_MAX_HISTORY);
-    out->artifacts = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_MAX_ARTIFACTS);
-    out->subscribers = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_MAX_SUBSCRIBERS);
-    out->replay_events = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_REPLAY_EVENTS);
-    out->task_ttl_ms = sdk_agent_setting(agent, BAY_AGENT_TASK_TTL_MS);
-    out->deduplicate_ms = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_DEDUPLICATE_MS);
+    out->tasks = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_SETTING_MAX_TASKS);
+    out->running = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_SETTING_MAX_RUNNING);
+    out->waiting = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_SETTING_MAX_WAITING);
+    out->task_bytes = sdk_agent_setting(agent, BAY_AGENT_SETTING_TASK_BYTES);
+    out->total_bytes = sdk_agent_setting(agent, BAY_AGENT_SETTING_TOTAL_BYTES);
+    out->history = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_SETTING_MAX_HISTORY);
+    out->artifacts = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_SETTING_MAX_ARTIFACTS);
+    out->subscribers = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_SETTING_MAX_SUBSCRIBERS);
+    out->replay_events = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_SETTING_REPLAY_EVENTS);
+    out->task_ttl_ms = sdk_agent_setting(agent, BAY_AGENT_SETTING_TASK_TTL_MS);
+    out->deduplicate_ms = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_SETTING_DEDUPLICATE_MS);
 }
 
 static bay_err open_engine(agent_serving *self)
@@ -242,7 +242,7 @@ static bay_err open_parts(agent_serving *self, bay_diag *diag)
     bay_agent *agent = self->agent;
     bay_err err = BAY_OK;
     if (!agent->is_on_loop) {
-        err = agent_pool_new((uint32_t)sdk_agent_setting(agent, BAY_AGENT_THREADS),
+        err = agent_pool_new((uint32_t)sdk_agent_setting(agent, BAY_AGENT_SETTING_THREADS),
                              agent->log.sink != NULL ? &agent->log : NULL, &self->pool);
     }
     if (err == BAY_OK) {
@@ -265,14 +265,14 @@ static bay_err agent_open(void *object, loop *on, bay_diag *diag)
     bay_agent *agent = object;
     agent_serving *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->agent = agent;
     self->loop = on;
     agent->serving = self;
     list_init(&self->tasks);
     list_init(&self->free_list.tasks);
-    map_init(&self->running, sdk_agent_setting(agent, BAY_AGENT_MAX_RUNNING) + 1);
+    map_init(&self->running, sdk_agent_setting(agent, BAY_AGENT_SETTING_MAX_RUNNING) + 1);
     arena_init(&self->scratch, SCRATCH_BYTES);
     loop_timer_init(&self->wake, on_wake, self);
     bay_err err = open_parts(self, diag);
@@ -360,9 +360,9 @@ static bay_err agent_reached(void *object, bay_str base, bay_diag *diag)
 static void agent_limits(const void *object, http_server_limits *out)
 {
     const bay_agent *self = object;
-    out->body_bytes = sdk_agent_setting(self, BAY_AGENT_MAX_BODY_BYTES);
-    out->connections = (uint32_t)sdk_agent_setting(self, BAY_AGENT_MAX_CONNECTIONS);
-    out->reply_bytes = sdk_agent_setting(self, BAY_AGENT_MAX_REPLY_BYTES);
+    out->body_bytes = sdk_agent_setting(self, BAY_AGENT_SETTING_MAX_BODY_BYTES);
+    out->connections = (uint32_t)sdk_agent_setting(self, BAY_AGENT_SETTING_MAX_CONNECTIONS);
+    out->reply_bytes = sdk_agent_setting(self, BAY_AGENT_SETTING_MAX_REPLY_BYTES);
 }
 
 static void show_agent(const bay_agent *agent, a2a_http_agent *out)
@@ -378,7 +378,7 @@ static void show_agent(const bay_agent *agent, a2a_http_agent *out)
         .etag_0_3 = str_of(cards->old_tag),
         .extensions = buf_view(&agent->extension_uris),
         .is_hybrid_default = agent->is_hybrid,
-        .card_max_age_s = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_CARD_MAX_AGE_S),
+        .card_max_age_s = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_SETTING_CARD_MAX_AGE_S),
     };
 }
 
@@ -481,7 +481,7 @@ static bay_err endpoint_new(void *object, host_listener *at, loop *on, void **ou
     bay_agent *agent = object;
     a2a_http_router *router = NULL;
     a2a_http_router_options options = {
-        .keep_alive_ms = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_KEEP_ALIVE_MS),
+        .keep_alive_ms = (uint32_t)sdk_agent_setting(agent, BAY_AGENT_SETTING_KEEP_ALIVE_MS),
         .inbound = {.is_lenient = agent->is_lenient},
         .agent = endpoint_agent,
         .admit = endpoint_admit,

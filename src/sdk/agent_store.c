@@ -124,14 +124,14 @@ static bay_err list_parts(arena *memory, const a2a_put *put, store_put_request *
     store_part *parts = arena_array(memory, put->block_count + 1, sizeof(*parts));
     bay_str *gone = arena_array(memory, put->gone_count + 1, sizeof(*gone));
     if (parts == NULL || gone == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     for (size_t i = 0; i < put->block_count; i++) {
         const a2a_overflow_block *block = &put->blocks[i];
         char *at =
             arena_alloc(memory, AGENT_STORE_BLOCK_NAME + AGENT_STORE_BLOCK_HEAD + block->bytes.len);
         if (at == NULL) {
-            return BAY_NOMEM;
+            return BAY_ERR_NOMEM;
         }
         write_name(at, block->overflow, block->number);
         parts[i] =
@@ -145,7 +145,7 @@ static bay_err list_parts(arena *memory, const a2a_put *put, store_put_request *
     for (size_t i = 0; i < put->gone_count; i++) {
         char *at = arena_alloc(memory, BYTES_U64);
         if (at == NULL) {
-            return BAY_NOMEM;
+            return BAY_ERR_NOMEM;
         }
         bytes_put_u64(at, put->gone[i]);
         gone[i] = (bay_str){at, BYTES_U64};
@@ -161,7 +161,7 @@ static bay_err put_row(keeping *self, const a2a_put *put, bool has_events)
 {
     char *value = mem_alloc(put->row.len + 1);
     if (value == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     value[0] = (char)(AGENT_STORE_PLAIN + (has_events ? AGENT_STORE_HAS_EVENTS : 0) +
                       (put->has_blocks ? AGENT_STORE_HAS_BLOCKS : 0));
@@ -194,7 +194,7 @@ static bay_err persistence_put(a2a_persistence *persistence, const a2a_put *put,
     bay_str stream = agent_store_stream(self, put->id, name);
     keeping *made = mem_zalloc(sizeof(*made));
     if (made == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     *made = (keeping){.of = self, .kept = kept, .user = user};
     bay_err err = BAY_OK;
@@ -217,7 +217,8 @@ static void removed(void *user, const store_result *result)
 {
     agent_store *self = user;
     self->doing--;
-    if (result->err != BAY_OK && result->err != BAY_NOTFOUND && result->err != BAY_CANCELLED) {
+    if (result->err != BAY_OK && result->err != BAY_ERR_NOT_FOUND &&
+        result->err != BAY_ERR_CANCELLED) {
         log_write_paced(&self->complaints, loop_time_ms(), LOG_WARN, "agent",
                         "a task that has ended could not be removed from the store: %s",
                         bay_err_text(result->err));
@@ -240,11 +241,11 @@ static const a2a_persistence_ops ops = {persistence_put, persistence_remove};
 bay_err agent_store_new(store *on, bay_str table, agent_store **out)
 {
     if (table.len == 0 || table.len > AGENT_STORE_NAME_BYTES) {
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     }
     agent_store *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->persistence.ops = &ops;
     self->store = on;

@@ -36,8 +36,8 @@ typedef struct agent_store agent_store;
 store_options agent_store_suits(void);
 
 /* `table`: whose tasks these are, where agents share a store. Owns: the caller, until
- * agent_store_free; `on` must outlive it. Errors: BAY_INVALID (no name, or too long a one),
- * BAY_NOMEM. Threads: the store's loop's, as all functions here. */
+ * agent_store_free; `on` must outlive it. Errors: BAY_ERR_INVALID (no name, or too long a one),
+ * BAY_ERR_NOMEM. Threads: the store's loop's, as all functions here. */
 bay_err agent_store_new(store *on, bay_str table, agent_store **out) BAY_MUST_CHECK;
 
 /* After the agent was freed and all that was put has been answered, which closing the store does.
@@ -56,7 +56,7 @@ typedef struct agent_store_loaded {
 
 /* Gives the agent every task of the table (a2a_agent_restore), before it is asked anything. Then
  * `done`, never inside this call. Owns: nothing; both must live until then. Errors: of store_scan;
- * BAY_STATE while it is loading. */
+ * BAY_ERR_STATE while it is loading. */
 bay_err agent_store_load(agent_store *self, a2a_agent *agent, bool may_resume,
                          void (*done)(void *user, const agent_store_loaded *loaded),
                          void *user) BAY_MUST_CHECK;

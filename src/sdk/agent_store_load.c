@@ -73,14 +73,14 @@ static bay_err add_event(loading *self, uint64_t sequence, bool is_last, bay_str
         size_t cap = self->event_cap == 0 ? 16 : self->event_cap * 2;
         a2a_event **events = mem_resize(self->events, cap * sizeof(a2a_event *));
         if (events == NULL) {
-            return BAY_NOMEM;
+            return BAY_ERR_NOMEM;
         }
         self->events = events;
         self->event_cap = cap;
     }
     a2a_event *event = a2a_event_new(json, sequence, is_last);
     if (event == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->events[self->event_count++] = event;
     return BAY_OK;
@@ -125,7 +125,7 @@ static bay_err restore_row(agent_store *self)
     bay_err err = a2a_agent_restore(load->agent, &kept, load->may_resume);
     drop_row(load);
     load->told.tasks += err == BAY_OK;
-    if (err == BAY_SYNTAX || err == BAY_DUPLICATE) {
+    if (err == BAY_ERR_SYNTAX || err == BAY_ERR_DUPLICATE) {
         load->told.refused++;
         LOG(LOG_WARN, "agent", "a stored task cannot be read and is left alone: %s",
             bay_err_text(err));
@@ -189,7 +189,7 @@ static bay_err read_block(loading *self, const store_row *from)
         size_t cap = self->block_cap == 0 ? 64 : self->block_cap * 2;
         a2a_overflow_block *blocks = mem_resize(self->blocks, cap * sizeof(*blocks));
         if (blocks == NULL) {
-            return BAY_NOMEM;
+            return BAY_ERR_NOMEM;
         }
         self->blocks = blocks;
         self->block_cap = cap;
@@ -219,7 +219,7 @@ static void blocks_read(void *user, const store_result *result)
 {
     agent_store *self = user;
     loading *load = self->loading;
-    bay_err err = result->err == BAY_NOTFOUND ? BAY_OK : result->err;
+    bay_err err = result->err == BAY_ERR_NOT_FOUND ? BAY_OK : result->err;
     self->doing--;
     for (size_t i = 0; err == BAY_OK && i < result->count; i++) {
         err = read_block(load, &result->rows[i]);
@@ -243,7 +243,7 @@ static bay_err copy_page(loading *self, const store_result *result)
     self->count = self->at = 0;
     self->has_more = result->has_more;
     if (self->rows == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     for (size_t i = 0; i < result->count; i++) {
         const store_row *from = &result->rows[i];
@@ -317,11 +317,11 @@ bay_err agent_store_load(agent_store *self, a2a_agent *agent, bool may_resume,
                          void (*done)(void *user, const agent_store_loaded *loaded), void *user)
 {
     if (self->loading != NULL) {
-        return BAY_STATE;
+        return BAY_ERR_STATE;
     }
     loading *load = mem_zalloc(sizeof(*load));
     if (load == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     load->agent = agent;
     load->done = done;

@@ -24,12 +24,12 @@ static void split_record(bay_str record, bay_str *out_skill, bay_str *out_bytes)
     }
 }
 
-const bay_ability *sdk_agent_answerer(const bay_agent *self, bay_str record, bay_str named)
+const bay_skill *sdk_agent_answerer(const bay_agent *self, bay_str record, bay_str named)
 {
     bay_str skill;
     bay_str bytes;
     split_record(record, &skill, &bytes);
-    const bay_ability *found = sdk_agent_ability(self, skill.len > 0 ? skill : named);
+    const bay_skill *found = sdk_agent_ability(self, skill.len > 0 ? skill : named);
     if (found != NULL || self->handler != NULL) {
         return found;
     }
@@ -42,7 +42,7 @@ const bay_ability *sdk_agent_answerer(const bay_agent *self, bay_str record, bay
 static void choose_handler(bay_task *self, bay_str record)
 {
     const bay_agent *agent = self->agent;
-    const bay_ability *ability = sdk_agent_answerer(agent, record, self->skill);
+    const bay_skill *ability = sdk_agent_answerer(agent, record, self->skill);
     self->handler = ability != NULL ? ability->handler : agent->handler;
     self->user = ability != NULL ? ability->user : agent->handler_user;
 }
@@ -78,15 +78,15 @@ static bay_err init_lock(bay_task *self)
 {
     pthread_condattr_t attributes;
     if (pthread_condattr_init(&attributes) != 0) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     bay_err err = BAY_OK;
     if (pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) != 0 ||
         pthread_mutex_init(&self->lock, NULL) != 0) {
-        err = BAY_NOMEM;
+        err = BAY_ERR_NOMEM;
     } else if (pthread_cond_init(&self->is_woken, &attributes) != 0) {
         pthread_mutex_destroy(&self->lock);
-        err = BAY_NOMEM;
+        err = BAY_ERR_NOMEM;
     }
     pthread_condattr_destroy(&attributes);
     return err;
@@ -255,7 +255,7 @@ void sdk_turn_begin(void *user, a2a_turn *turn)
     } else if (sdk_agent_pool(self->serving) == NULL) {
         handle_here(self);
     }
-    if (err != BAY_OK && err != BAY_STATE) {
+    if (err != BAY_OK && err != BAY_ERR_STATE) {
         LOG(LOG_ERROR, "agent", "a message was not handled: %s", bay_err_text(err));
     }
 }

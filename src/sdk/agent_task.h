@@ -17,7 +17,7 @@
 enum {
     TASK_VIEW_BYTES = 256 << 20,   /* decoded views of one turn */
     TASK_MOVE_BYTES = 32 << 20,    /* one move, as JSON */
-    TASK_WAITING_BYTES = 64 << 20, /* moves of one turn that the loop did not make yet: BAY_LIMIT */
+    TASK_WAITING_BYTES = 64 << 20, /* moves of one turn that the loop did not make yet */
     TASK_DRAIN_BYTES = 64 << 10,   /* of those that it makes at one time, then others have a turn */
     TASK_SKILL_BYTES = 1024,       /* of a skill's id that is remembered */
 };
@@ -78,7 +78,7 @@ struct bay_task {
     loop_message message_to_loop;
     /* Unchanged from the beginning. */
     agent_job job;
-    bay_task_handler handler;
+    bay_task_handler_fn handler;
     void *user;
     json_val request;
     bay_message message;

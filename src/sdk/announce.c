@@ -9,9 +9,9 @@
 #include "base/str.h"
 #include "sdk/server_parts.h"
 
-_Static_assert((int)BAY_TOOLS == (int)MCP_CHANGE_TOOLS &&
-                   (int)BAY_PROMPTS == (int)MCP_CHANGE_PROMPTS &&
-                   (int)BAY_RESOURCES == (int)MCP_CHANGE_RESOURCES,
+_Static_assert((int)BAY_KIND_TOOLS == (int)MCP_CHANGE_TOOLS &&
+                   (int)BAY_KIND_PROMPTS == (int)MCP_CHANGE_PROMPTS &&
+                   (int)BAY_KIND_RESOURCES == (int)MCP_CHANGE_RESOURCES,
                "one numbering");
 
 typedef struct update {
@@ -33,10 +33,10 @@ static void forget_lists(bay_server *server, unsigned changes)
     static const struct {
         entry_kind kind;
         unsigned change;
-    } rows[] = {{ENTRY_TOOL, BAY_TOOLS},
-                {ENTRY_PROMPT, BAY_PROMPTS},
-                {ENTRY_RESOURCE, BAY_RESOURCES},
-                {ENTRY_TEMPLATE, BAY_RESOURCES}};
+    } rows[] = {{ENTRY_TOOL, BAY_KIND_TOOLS},
+                {ENTRY_PROMPT, BAY_KIND_PROMPTS},
+                {ENTRY_RESOURCE, BAY_KIND_RESOURCES},
+                {ENTRY_TEMPLATE, BAY_KIND_RESOURCES}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         if ((changes & rows[i].change) != 0) {
             sdk_list_forget(&server->lists[rows[i].kind]);
@@ -105,8 +105,9 @@ void bay_server_changed(bay_server *server, bay_kind kind)
     announcements *self = &server->announcements;
     pthread_mutex_lock(&self->lock);
     if (self->loop != NULL) {
-        self->changes |= (unsigned)kind & (BAY_TOOLS | BAY_PROMPTS | BAY_RESOURCES);
-        self->changes |= (kind & (BAY_TEMPLATES | BAY_SKILLS)) != 0 ? BAY_RESOURCES : 0;
+        self->changes |= (unsigned)kind & (BAY_KIND_TOOLS | BAY_KIND_PROMPTS | BAY_KIND_RESOURCES);
+        self->changes |=
+            (kind & (BAY_KIND_TEMPLATES | BAY_KIND_SKILLS)) != 0 ? BAY_KIND_RESOURCES : 0;
         post(self);
     }
     pthread_mutex_unlock(&self->lock);
@@ -120,7 +121,7 @@ static bay_err add_update(announcements *self, bay_str uri)
     }
     update *item = mem_alloc(sizeof(*item) + uri.len);
     if (item == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     *item = (update){.len = uri.len};
     memcpy(item->uri, uri.at, uri.len);
@@ -160,11 +161,11 @@ void bay_server_updated(bay_server *server, const char *uri)
 static bay_err add_line(announcements *self, mcp_log_level level, bay_str params)
 {
     if (self->lines >= SERVER_MAX_LINES) {
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     log_line *item = mem_alloc(sizeof(*item) + params.len);
     if (item == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     *item = (log_line){.level = level, .len = params.len};
     memcpy(item->params, params.at, params.len);
@@ -208,7 +209,7 @@ void bay_server_log(bay_server *server, const char *level, const char *text)
 bay_err sdk_announcements_init(announcements *self)
 {
     map_init(&self->by_uri, SERVER_MAX_UPDATES);
-    return pthread_mutex_init(&self->lock, NULL) == 0 ? BAY_OK : BAY_NOMEM;
+    return pthread_mutex_init(&self->lock, NULL) == 0 ? BAY_OK : BAY_ERR_NOMEM;
 }
 
 void sdk_announcements_open(bay_server *server, loop *on)

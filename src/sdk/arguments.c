@@ -30,7 +30,7 @@ bool sdk_arguments_compile(entry *tool, const json_doc *document, bool is_output
     bay_err err = schema_compile(json_root(document), NULL, &compiled, &diag);
     if (err == BAY_OK) {
         keep_check(tool, is_output, compiled);
-    } else if (err == BAY_NOMEM) {
+    } else if (err == BAY_ERR_NOMEM) {
         server->is_out_of_memory = true;
     } else {
         sdk_server_error(server, "tool \"%.*s\": the %s schema: %s", BAY_STR(tool->key),
@@ -78,7 +78,7 @@ bay_err sdk_arguments_compile_prompt(entry *prompt)
     prompt->rules =
         arena_array(&prompt->server->memory, most < SERVER_MAX_RULES ? most : SERVER_MAX_RULES,
                     sizeof(*prompt->rules));
-    bay_err err = prompt->rules != NULL ? BAY_OK : BAY_NOMEM;
+    bay_err err = prompt->rules != NULL ? BAY_OK : BAY_ERR_NOMEM;
     json_iter iter = json_iter_of(arguments);
     while (err == BAY_OK && json_next(&iter)) {
         json_val required = json_get(iter.value, STR("required"));
@@ -88,12 +88,12 @@ bay_err sdk_arguments_compile_prompt(entry *prompt)
         if (err == BAY_OK &&
             (!is_flag || !may_be(json_get(iter.value, STR("title")), JSON_STRING) ||
              !may_be(json_get(iter.value, STR("description")), JSON_STRING))) {
-            err = BAY_TYPE;
+            err = BAY_ERR_TYPE;
         }
         size_t before = prompt->rule_count;
         argument_rule *rule = err == BAY_OK ? rule_of(prompt, name) : NULL;
         if (rule != NULL && prompt->rule_count == before) {
-            err = BAY_DUPLICATE;
+            err = BAY_ERR_DUPLICATE;
         } else if (rule != NULL) {
             rule->is_required = json_true(required);
         }
@@ -119,13 +119,13 @@ static bay_err explain(const entry *tool, json_val arguments, buf *out_text)
 {
     schema_failures failures;
     bay_err err = schema_check(tool->input_check, arguments, &tool->server->checks, &failures);
-    if (err == BAY_NOMEM) {
+    if (err == BAY_ERR_NOMEM) {
         return err;
     }
     buf_printf(out_text, "The arguments do not fit the input schema of \"%.*s\":\n",
                BAY_STR(tool->key));
     schema_failures_print(&failures, out_text);
-    return BAY_INVALID;
+    return BAY_ERR_INVALID;
 }
 
 bay_err sdk_arguments_check(const entry *tool, json_val arguments, buf *out_text)
@@ -137,7 +137,7 @@ bay_err sdk_arguments_check(const entry *tool, json_val arguments, buf *out_text
         arguments = json_empty_object();
     }
     bay_err err = schema_check(tool->input_check, arguments, &tool->server->checks, NULL);
-    return err == BAY_OK || err == BAY_NOMEM ? err : explain(tool, arguments, out_text);
+    return err == BAY_OK || err == BAY_ERR_NOMEM ? err : explain(tool, arguments, out_text);
 }
 
 static bay_err check_output(const bay_call *call, bay_str structured, schema_state *state,
@@ -151,7 +151,7 @@ static bay_err check_output(const bay_call *call, bay_str structured, schema_sta
     if (err == BAY_OK) {
         err = schema_check(call->entry->output_check, json_root(&doc), state, &failures);
     }
-    if (err == BAY_OK || err == BAY_NOMEM) {
+    if (err == BAY_OK || err == BAY_ERR_NOMEM) {
         return err;
     }
     buf_init(&text, SCHEMA_FAILURE_BYTES * 2);
@@ -163,7 +163,7 @@ static bay_err check_output(const bay_call *call, bay_str structured, schema_sta
     SERVER_LOG(call->server, LOG_ERROR, "server", "the output of \"%.*s\" breaks its schema: %.*s",
                BAY_STR(call->entry->key), BAY_STR(buf_view(&text)));
     buf_fini(&text);
-    return BAY_INVALID;
+    return BAY_ERR_INVALID;
 }
 
 bay_err sdk_output_check(const bay_call *call, bay_str structured)

@@ -77,10 +77,10 @@ int asker_wait_ms(const asker *self)
 bay_err asker_turn(asker *self, int ms)
 {
     if (self == NULL) {
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     }
     if (asker_is_inside(self) || self->is_closing) {
-        return BAY_STATE;
+        return BAY_ERR_STATE;
     }
     self->is_touched = false;
     (void)loop_turn(self->loop, ms);
@@ -108,13 +108,13 @@ bool asker_is_inside(const asker *self)
 bay_err asker_check_waiting(const asker *self, bay_diag *diag)
 {
     if (self->is_tracing) {
-        return diag_set(diag, BAY_STATE, "inside on_message nothing can be waited for");
+        return diag_set(diag, BAY_ERR_STATE, "inside on_message nothing can be waited for");
     }
     if (self->is_closing) {
-        return diag_set(diag, BAY_STATE, "the %s is being closed", self->kind->noun);
+        return diag_set(diag, BAY_ERR_STATE, "the %s is being closed", self->kind->noun);
     }
     if (loop_is_turning(self->loop)) {
-        return diag_set(diag, BAY_STATE, ASKER_INSIDE);
+        return diag_set(diag, BAY_ERR_STATE, ASKER_INSIDE);
     }
     return BAY_OK;
 }
@@ -133,7 +133,7 @@ bay_err asker_item_start(asker_item *self, bay_diag *diag)
         return diag_set(diag, of->kind->closing, "the %s is being closed", of->kind->noun);
     }
     if (of->count >= of->kind->most) {
-        return diag_set(diag, BAY_BUSY, "%zu %s are under way", of->count, of->kind->items);
+        return diag_set(diag, BAY_ERR_BUSY, "%zu %s are under way", of->count, of->kind->items);
     }
     self->phase = ASKER_OPEN;
     list_push(&of->items, &self->link);
@@ -241,7 +241,7 @@ void asker_end_all(asker *self, const char *why)
     list_link *link;
     while ((link = list_first(&self->items)) != NULL) {
         self->kind->withdraw(item_of(link));
-        self->kind->fail(item_of(link), BAY_CANCELLED, why);
+        self->kind->fail(item_of(link), BAY_ERR_CANCELLED, why);
     }
     asker_finish(self);
 }

@@ -25,7 +25,7 @@ typedef struct asker_item asker_item;
 typedef struct asker_kind {
     const char *noun;               /* "client": for messages, the names of functions and the log */
     const char *items;              /* "requests": for messages */
-    size_t most;                    /* items at one time: a further one is BAY_BUSY */
+    size_t most;                    /* items at one time: a further one is BAY_ERR_BUSY */
     bay_err closing;                /* of the start of an item while the asker is being closed */
     void (*settle)(void *of);       /* the asker: what asker_settle_soon asks for */
     void (*send)(asker_item *item); /* WAITING: the peer is there */
@@ -69,7 +69,7 @@ typedef struct asker_wait {
     bay_diag diag;
 } asker_wait;
 
-/* The first member of bay_request and bay_operation. */
+/* The first member of bay_request and bay_caller_request. */
 struct asker_item {
     list_link link;
     asker *asker;
@@ -81,7 +81,8 @@ struct asker_item {
 
 /* ---- its life -------------------------------------------------------------------------------- */
 
-/* `lent`: a loop to use in place of an own one, or NULL. `options` outlive it. BAY_NOMEM, BAY_IO.
+/* `lent`: a loop to use in place of an own one, or NULL. `options` outlive it. BAY_ERR_NOMEM,
+ * BAY_ERR_IO.
  */
 bay_err asker_open(asker *self, const asker_kind *kind, const asker_options *options, loop *lent,
                    bay_diag *diag) BAY_MUST_CHECK;
@@ -96,17 +97,17 @@ bool asker_close(asker *self);
 
 int asker_fd(const asker *self); /* these three: NULL is fine */
 int asker_wait_ms(const asker *self);
-bay_err asker_turn(asker *self, int ms); /* BAY_INVALID, BAY_STATE */
+bay_err asker_turn(asker *self, int ms); /* BAY_ERR_INVALID, BAY_ERR_STATE */
 void asker_touch(asker *self);           /* something is about to be started or timed */
 void asker_settle_soon(asker *self);
 bool asker_is_inside(const asker *self); /* does a callback run? */
-/* BAY_STATE: nothing can be waited for now. */
+/* BAY_ERR_STATE: nothing can be waited for now. */
 bay_err asker_check_waiting(const asker *self, bay_diag *diag) BAY_MUST_CHECK;
 
 /* ---- items ----------------------------------------------------------------------------------- */
 
 void asker_item_init(asker_item *self, asker *of);
-/* NEW -> OPEN. BAY_BUSY; kind->closing. */
+/* NEW -> OPEN. BAY_ERR_BUSY; kind->closing. */
 bay_err asker_item_start(asker_item *self, bay_diag *diag) BAY_MUST_CHECK;
 void asker_item_set(asker_item *self, asker_phase phase); /* OPEN, WAITING */
 /* It was started in vain: it is not told. */
@@ -120,6 +121,6 @@ bay_err asker_await(asker *self, asker_wait *wait, bay_diag *diag) BAY_MUST_CHEC
 void asker_send_waiting(asker *self);
 void asker_fail_waiting(asker *self, const bay_diag *fault);
 void asker_finish(asker *self);                   /* tells what has ended */
-void asker_end_all(asker *self, const char *why); /* BAY_CANCELLED, and told */
+void asker_end_all(asker *self, const char *why); /* BAY_ERR_CANCELLED, and told */
 
 #endif

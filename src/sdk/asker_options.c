@@ -34,23 +34,23 @@ static bay_err text_copy(const char *text, char **out)
 {
     size_t len = strlen(text);
     if (len > ASKER_SETTING_BYTES) {
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     *out = mem_dup(text, len);
-    return *out != NULL ? BAY_OK : BAY_NOMEM;
+    return *out != NULL ? BAY_OK : BAY_ERR_NOMEM;
 }
 
 bay_err asker_settings_add(asker_settings *self, size_t most, const char *name, const char *value)
 {
     asker_setting one = {0};
     if (self->count >= most) {
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     if (self->count == self->cap) {
         size_t cap = self->cap == 0 ? 4 : self->cap * 2;
         asker_setting *at = mem_resize(self->at, cap * sizeof(*at));
         if (at == NULL) {
-            return BAY_NOMEM;
+            return BAY_ERR_NOMEM;
         }
         self->at = at;
         self->cap = cap;
@@ -87,7 +87,7 @@ bay_err asker_options_check(const asker_options *self, bay_diag *diag)
         return diag_set(diag, self->err, "the %s's options: %s", self->noun, self->fault);
     }
     if (self->is_insecure && self->ca_file != NULL) {
-        return diag_set(diag, BAY_INVALID,
+        return diag_set(diag, BAY_ERR_INVALID,
                         "the %s's options: a CA file says whom to trust, and insecure to trust "
                         "anybody: give one of them",
                         self->noun);
@@ -97,7 +97,7 @@ bay_err asker_options_check(const asker_options *self, bay_diag *diag)
 
 static void copy_fault(asker_options *self, bay_err err, const char *what)
 {
-    if (err == BAY_LIMIT) {
+    if (err == BAY_ERR_LIMIT) {
         asker_options_fault(self, err, "%s: more than %d bytes", what, ASKER_SETTING_BYTES);
     } else if (err != BAY_OK) {
         asker_options_fault(self, err, "%s", bay_err_text(err));
@@ -113,7 +113,7 @@ void asker_options_add(asker_options *self, asker_settings *to, const char *name
         return;
     }
     if (to->count >= self->most) {
-        asker_options_fault(self, BAY_LIMIT, "more than %zu %s", self->most, what);
+        asker_options_fault(self, BAY_ERR_LIMIT, "more than %zu %s", self->most, what);
         return;
     }
     copy_fault(self, asker_settings_add(to, self->most, name, value), what);
@@ -145,9 +145,10 @@ void asker_options_replace(asker_options *self, char **place, const char *text, 
 void asker_options_header(asker_options *self, const char *name, const char *value)
 {
     if (name == NULL || value == NULL || name[0] == '\0' || !chars_are(str_of(name), CHAR_TOKEN)) {
-        asker_options_fault(self, BAY_INVALID, "a header field needs a name (a token) and a value");
+        asker_options_fault(self, BAY_ERR_INVALID,
+                            "a header field needs a name (a token) and a value");
     } else if (!chars_are(str_of(value), CHAR_VALUE)) {
-        asker_options_fault(self, BAY_INVALID,
+        asker_options_fault(self, BAY_ERR_INVALID,
                             "header field \"%.60s\": its value has control characters", name);
     } else {
         asker_options_add(self, &self->headers, name, value, "header fields");
@@ -160,12 +161,12 @@ void asker_options_tls(asker_options *self, const char *ca_file, const char *cer
     const char *files[] = {ca_file, certificate_file, key_file};
     for (size_t i = 0; i < ARRAY_LEN(files); i++) {
         if (files[i] != NULL && files[i][0] == '\0') {
-            asker_options_fault(self, BAY_INVALID,
+            asker_options_fault(self, BAY_ERR_INVALID,
                                 "TLS: the name of a file is empty: leave it out, or give a file");
         }
     }
     if ((certificate_file == NULL) != (key_file == NULL)) {
-        asker_options_fault(self, BAY_INVALID,
+        asker_options_fault(self, BAY_ERR_INVALID,
                             "TLS: a certificate and its key belong together: give both files");
     }
     char **places[] = {&self->ca_file, &self->certificate_file, &self->key_file};

@@ -24,7 +24,7 @@ typedef struct asker_settings {
     size_t cap;
 } asker_settings;
 
-/* Appends copies. BAY_LIMIT: there are `most` already, or one is too long. */
+/* Appends copies. BAY_ERR_LIMIT: there are `most` already, or one is too long. */
 bay_err asker_settings_add(asker_settings *self, size_t most, const char *name,
                            const char *value) BAY_MUST_CHECK;
 void asker_settings_fini(asker_settings *self);
@@ -62,7 +62,7 @@ void asker_options_tls(asker_options *self, const char *ca_file, const char *cer
                        const char *key_file);
 
 /* An HTTP client with these TLS options. The caller frees both, the client first; on failure there
- * is neither. BAY_TLS: a file cannot be used. */
+ * is neither. BAY_ERR_TLS: a file cannot be used. */
 bay_err asker_options_http(const asker_options *self, loop *on, const http_client_limits *limits,
                            tls_context **out_tls, http_client **out, bay_diag *diag) BAY_MUST_CHECK;
 

@@ -41,7 +41,7 @@ bay_err sdk_call_new(bay_server *server, const entry *item, mcp_request *request
     } else {
         self = call_make();
         if (self == NULL) {
-            return BAY_NOMEM;
+            return BAY_ERR_NOMEM;
         }
     }
     atomic_init(&self->references, 1);
@@ -223,13 +223,13 @@ bay_str bay_call_str(bay_call *self, const char *name)
 bay_err bay_call_int(bay_call *self, const char *name, int64_t *out)
 {
     json_val value = call_argument(self, name);
-    return json_is(value, JSON_MISSING) ? BAY_NOTFOUND : json_int64(value, out);
+    return json_is(value, JSON_MISSING) ? BAY_ERR_NOT_FOUND : json_int64(value, out);
 }
 
 bay_err bay_call_double(bay_call *self, const char *name, double *out)
 {
     json_val value = call_argument(self, name);
-    return json_is(value, JSON_MISSING) ? BAY_NOTFOUND : json_double(value, out);
+    return json_is(value, JSON_MISSING) ? BAY_ERR_NOT_FOUND : json_double(value, out);
 }
 
 bool bay_call_true(bay_call *self, const char *name)

@@ -26,7 +26,7 @@ enum {
     CALL_MAX_NOTE_BYTES = 4 << 20, /* ... and their bytes; what is above is dropped */
     CALL_MAX_QUESTIONS = 64,       /* open at once; further ones are not asked */
     CALL_MAX_KEY = 128,            /* bytes of a question's key */
-    CALL_MAX_STATE = 16 << 10,     /* bytes of bay_call_set_state */
+    CALL_MAX_STATE = 16 << 10,     /* bytes of bay_call_remember */
     CALL_MAX_ANSWER = 64 << 20,    /* memory of one question and its answer */
 };
 
@@ -75,7 +75,7 @@ typedef struct question {
     bay_str params;  /* raw JSON */
     schema *form;    /* FORM: its requestedSchema */
     json_val answer; /* the client's result */
-    bay_answered answered;
+    bay_answered_fn answered;
     void *user;
     arena memory; /* of all of the above */
 } question;
@@ -92,7 +92,7 @@ typedef struct call_sink {
     void (*answer)(bay_call *call, const call_note *note);
     /* The same while the call is still somebody's: its request stays, cancelled. */
     void (*part)(bay_call *call, const call_note *note);
-    /* BAY_AGAIN: taken, and the client is slow. */
+    /* BAY_ERR_AGAIN: taken, and the client is slow. */
     bay_err (*message)(bay_call *call, const call_note *note);
     /* Finds an answer to a new question, or somebody to give one: sets its state. */
     void (*ask)(bay_call *call, question *one);
@@ -191,7 +191,7 @@ void sdk_call_questions_forget(bay_call *call); /* the call has ended */
 bool sdk_call_questions_has(const bay_call *call, question_state state);
 /* The client's result, or why there is none, to a question of whatever state. */
 void sdk_call_question_answered(question *self, bay_err err, json_val result);
-/* Does this result fit the question? BAY_OK; BAY_PROTOCOL: no. BAY_NOMEM. */
+/* Does this result fit the question? BAY_OK; BAY_ERR_PROTOCOL: no. BAY_ERR_NOMEM. */
 bay_err sdk_call_question_check(question *one, json_val result) BAY_MUST_CHECK;
 const mcp_method *sdk_call_question_method(const question *one);
 
@@ -200,8 +200,8 @@ const mcp_method *sdk_call_question_method(const question *one);
 bool sdk_call_round_open(bay_call *call);
 /* Answers the question with what came in this round or an earlier one; else it is OPEN. */
 void sdk_call_round_ask(bay_call *call, question *one);
-/* The input_required result for all open questions, appended. BAY_LIMIT: too many rounds or too
- * much to carry; BAY_UNSUPPORTED: nothing can be sealed; BAY_NOMEM. */
+/* The input_required result for all open questions, appended. BAY_ERR_LIMIT: too many rounds or too
+ * much to carry; BAY_ERR_UNSUPPORTED: nothing can be sealed; BAY_ERR_NOMEM. */
 bay_err sdk_call_round_write(bay_call *call, buf *out) BAY_MUST_CHECK;
 struct rounds;
 void sdk_mrtr_state_free(struct rounds *self);

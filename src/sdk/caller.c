@@ -42,7 +42,7 @@ static const asker_kind caller_kind = {
     .noun = "caller",
     .items = "operations",
     .most = CALLER_OPERATIONS,
-    .closing = BAY_STATE,
+    .closing = BAY_ERR_STATE,
     .settle = caller_settle,
     .send = sdk_operation_send,
     .withdraw = sdk_operation_withdraw,
@@ -114,7 +114,7 @@ static bay_err caller_equip(bay_caller *self, const char *agent, bay_diag *diag)
 {
     self->agent = mem_dup(agent, strlen(agent));
     if (self->agent == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     bay_err err = asker_open(&self->base, &caller_kind, &self->options.base, NULL, diag);
     if (err != BAY_OK) {
@@ -137,7 +137,7 @@ static bay_err caller_new(const char *agent, const bay_caller_options *options, 
     }
     bay_caller *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return diag_set(diag, BAY_NOMEM, "out of memory");
+        return diag_set(diag, BAY_ERR_NOMEM, "out of memory");
     }
     caller_init(self);
     err = sdk_caller_options_copy(&self->options, options, diag);
@@ -164,7 +164,7 @@ bay_err bay_caller_connect(const char *agent, const bay_caller_options *options,
 {
     bay_caller *self = NULL;
     if (agent == NULL || out == NULL) {
-        return diag_set(diag, BAY_INVALID, "no agent");
+        return diag_set(diag, BAY_ERR_INVALID, "no agent");
     }
     bay_err err = caller_new(agent, options, &self, diag);
     if (err != BAY_OK) {
@@ -183,12 +183,12 @@ bay_err bay_caller_connect(const char *agent, const bay_caller_options *options,
     return err;
 }
 
-bay_err bay_caller_begin(const char *agent, const bay_caller_options *options,
-                         void (*connected)(bay_caller *caller, const bay_diag *diag, void *user),
-                         void *user, bay_caller **out, bay_diag *diag)
+bay_err bay_caller_connect_start(
+    const char *agent, const bay_caller_options *options, bay_caller **out, bay_diag *diag,
+    void (*connected)(bay_caller *caller, const bay_diag *diag, void *user), void *user)
 {
     if (agent == NULL || out == NULL) {
-        return diag_set(diag, BAY_INVALID, "no agent");
+        return diag_set(diag, BAY_ERR_INVALID, "no agent");
     }
     bay_err err = caller_new(agent, options, out, diag);
     if (err == BAY_OK) {

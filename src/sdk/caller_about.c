@@ -19,7 +19,7 @@ bay_err sdk_caller_read_about(bay_caller *self)
     self->skill_count = 0;
     self->skills = arena_array(&self->memory, json_count(skills) + 1, sizeof(*self->skills));
     if (self->skills == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     json_iter all = json_iter_of(skills);
     while (err == BAY_OK && json_next(&all)) {

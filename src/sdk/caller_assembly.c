@@ -4,7 +4,7 @@
 #include "base/str.h"
 #include "sdk/caller_parts.h"
 
-enum { ASSEMBLY_ARTIFACTS = 10000 /* of one task; further ones are BAY_LIMIT */ };
+enum { ASSEMBLY_ARTIFACTS = 10000 /* of one task; further ones are BAY_ERR_LIMIT */ };
 
 typedef struct assembled {
     buf id;      /* raw */
@@ -122,7 +122,7 @@ static bay_err take_artifact(caller_assembly *self, json_val artifact, bool appe
     bay_str id = json_raw(json_get(artifact, STR("artifactId")));
     assembled *one = artifact_of(self, id, &is_new);
     if (one == NULL) {
-        return self->count >= ASSEMBLY_ARTIFACTS ? BAY_LIMIT : BAY_NOMEM;
+        return self->count >= ASSEMBLY_ARTIFACTS ? BAY_ERR_LIMIT : BAY_ERR_NOMEM;
     }
     self->bytes -= bytes_of(one);
     if (is_new || !appends) {
@@ -139,7 +139,7 @@ static bay_err take_artifact(caller_assembly *self, json_val artifact, bool appe
     self->bytes += bytes_of(one);
     bay_err err = one->parts.err != BAY_OK ? one->parts.err : one->members.err;
     err = one->id.err != BAY_OK ? one->id.err : err;
-    return err == BAY_OK && self->bytes > CALLER_RESPONSE_BYTES ? BAY_LIMIT : err;
+    return err == BAY_OK && self->bytes > CALLER_RESPONSE_BYTES ? BAY_ERR_LIMIT : err;
 }
 
 static bay_err take_task(caller_assembly *self, json_val task)
@@ -223,7 +223,7 @@ static void write_artifacts(const caller_assembly *self, buf *out)
 bay_err sdk_assembly_write(const caller_assembly *self, buf *out)
 {
     if (self->task.len == 0 && self->message.len == 0) {
-        return BAY_NOTFOUND;
+        return BAY_ERR_NOT_FOUND;
     }
     if (self->message.len > 0) {
         buf_lit(out, "{\"message\":");

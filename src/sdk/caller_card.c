@@ -43,18 +43,18 @@ bay_err sdk_card_check_agent(const char *agent, bay_diag *diag)
     if (agent[0] == '{') {
         return text.len <= CALLER_CARD_BYTES
                    ? BAY_OK
-                   : diag_set(diag, BAY_LIMIT, "the card is larger than %d bytes",
+                   : diag_set(diag, BAY_ERR_LIMIT, "the card is larger than %d bytes",
                               CALLER_CARD_BYTES);
     }
     if (text.len > CARD_PARTS_BYTES || uri_parse(&parts, text) != BAY_OK || !parts.has_authority ||
         parts.host.len == 0 ||
         (!str_eq_nocase(parts.scheme, STR("http")) && !str_eq_nocase(parts.scheme, STR("https")))) {
         /* not shown: it may hold a password or a token */
-        return diag_set(diag, BAY_INVALID,
+        return diag_set(diag, BAY_ERR_INVALID,
                         "no agent: give the http:// or https:// URL of an agent or its card");
     }
     if (parts.has_userinfo) {
-        return diag_set(diag, BAY_INVALID,
+        return diag_set(diag, BAY_ERR_INVALID,
                         "a URL must not carry a name or password; use a header field");
     }
     return BAY_OK;
@@ -65,7 +65,7 @@ static bay_err add_place(caller_fetch *self, bay_str base, const char *path)
     size_t room = base.len + strlen(path) + 1;
     char *place = mem_alloc(room);
     if (place == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     snprintf(place, room, "%.*s%s", BAY_STR(base), path);
     self->places[self->place_count++] = place;
@@ -166,7 +166,7 @@ static void refuse_signature(caller_fetch *self)
              self->refused.text[0] != '\0'
                  ? self->refused.text
                  : "its signatures name no key set that is allowed, and no key is known");
-    fetch_fail(self, BAY_DENIED, text);
+    fetch_fail(self, BAY_ERR_DENIED, text);
 }
 
 /* Under one set of keys. False: it was not good, or an error ended the fetch. */
@@ -232,13 +232,13 @@ static void check_signature(caller_fetch *self)
     caller->is_verified = false;
     if (!has_signature(caller)) {
         if (options->needs_signature) {
-            fetch_fail(self, BAY_DENIED, "its card is refused: it is not signed");
+            fetch_fail(self, BAY_ERR_DENIED, "its card is refused: it is not signed");
         } else {
             fetch_done(self);
         }
     } else if (!has_trust) {
         if (options->needs_signature) {
-            fetch_fail(self, BAY_DENIED,
+            fetch_fail(self, BAY_ERR_DENIED,
                        "its card is refused: no keys are given to check its signature with");
         } else {
             fetch_done(self);
@@ -315,7 +315,7 @@ static void take_card(caller_fetch *self, bay_str text)
     if (err != BAY_OK) {
         snprintf(why, sizeof(why), "what it gives as its card is none: %.180s",
                  fault.text[0] != '\0' ? fault.text : bay_err_text(err));
-        fetch_fail(self, err == BAY_NOMEM ? err : BAY_PROTOCOL, why);
+        fetch_fail(self, err == BAY_ERR_NOMEM ? err : BAY_ERR_PROTOCOL, why);
         return;
     }
     if (self->place >= self->own_places && self->place_count > 0 &&
@@ -346,16 +346,16 @@ static void take_status(caller_fetch *self)
     int status = self->document.status;
     if (status == 401 || status == 403) {
         snprintf(text, sizeof(text), "its card needs credentials (HTTP status %d)", status);
-        fetch_fail(self, BAY_DENIED, text);
+        fetch_fail(self, BAY_ERR_DENIED, text);
     } else if (status >= 300 && status < 400) {
         snprintf(text, sizeof(text),
                  "it redirects (HTTP status %d), and redirects are not followed: give the address "
                  "it now has",
                  status);
-        fetch_fail(self, BAY_PROTOCOL, text);
+        fetch_fail(self, BAY_ERR_PROTOCOL, text);
     } else if (status >= 500 || status == 429) {
         snprintf(text, sizeof(text), "its card cannot be had: HTTP status %d", status);
-        fetch_fail(self, BAY_BUSY, text);
+        fetch_fail(self, BAY_ERR_BUSY, text);
     } else {
         self->place++;
         fetch_next(self);
@@ -368,11 +368,11 @@ static void take_keys(caller_fetch *self)
     bool is_good = status == 200 && self->document.may_be_json;
     self->keys_fetched++;
     if (status != 200) {
-        (void)diag_set(&self->refused, BAY_DENIED,
+        (void)diag_set(&self->refused, BAY_ERR_DENIED,
                        "the key set that its signature names cannot be had: HTTP status %d",
                        status);
     } else if (!is_good) {
-        (void)diag_set(&self->refused, BAY_DENIED,
+        (void)diag_set(&self->refused, BAY_ERR_DENIED,
                        "the key set that its signature names is no JSON, by its Content-Type");
     }
     if (is_good && try_keys(self, buf_view(&self->document.body))) {
@@ -387,11 +387,12 @@ static void on_document(void *user, bay_err err, const char *text)
     caller_fetch *self = user;
     int status = self->document.status;
     bool is_found = status >= 200 && status < 300;
-    if (err == BAY_LIMIT && status != 0 && !is_found) {
+    if (err == BAY_ERR_LIMIT && status != 0 && !is_found) {
         err = BAY_OK; /* what an error says is not read */
     }
     if (err != BAY_OK) {
-        fetch_broke(self, err, err == BAY_LIMIT && !self->is_keys ? "its card is too large" : text);
+        fetch_broke(self, err,
+                    err == BAY_ERR_LIMIT && !self->is_keys ? "its card is too large" : text);
     } else if (self->is_keys) {
         take_keys(self);
     } else if (is_found) {
@@ -430,7 +431,7 @@ static size_t card_fields(const bay_caller *caller, http_field *out)
 static void fetch_next(caller_fetch *self)
 {
     if (self->place >= self->place_count) {
-        fetch_fail(self, BAY_NOTFOUND,
+        fetch_fail(self, BAY_ERR_NOT_FOUND,
                    "there is no card of an agent (/.well-known/agent-card.json)");
         return;
     }
@@ -488,7 +489,7 @@ void sdk_card_fetch(bay_caller *self)
     bay_diag fault = {0};
     caller_fetch *fetch = mem_zalloc(sizeof(*fetch));
     if (fetch == NULL) {
-        (void)diag_set(&fault, BAY_NOMEM, "out of memory");
+        (void)diag_set(&fault, BAY_ERR_NOMEM, "out of memory");
         sdk_caller_lost(self, &fault);
         return;
     }

@@ -79,7 +79,7 @@ static void write_interfaces(const bay_caller *caller, bool is_strict, buf *out)
     json_close_object(&writer);
 }
 
-/* BAY_VERSION: there is none. */
+/* BAY_ERR_VERSION: there is none. */
 static bay_err choose_of(bay_caller *caller, bool is_strict, a2a_fault *fault)
 {
     a2a_interface all[CALLER_INTERFACES];
@@ -104,7 +104,7 @@ static bay_err choose_of(bay_caller *caller, bool is_strict, a2a_fault *fault)
             caller->options.version >= 0 ? (a2a_version)caller->options.version : to.version;
         err = link_to(caller, &to);
     } else if (err == BAY_OK) {
-        err = BAY_VERSION;
+        err = BAY_ERR_VERSION;
         (void)a2a_fault_set(fault, A2A_E_VERSION_NOT_SUPPORTED,
                             "its card has no interface of the binding and version asked for");
     }
@@ -117,7 +117,7 @@ bay_err sdk_caller_choose(bay_caller *self, a2a_fault *fault)
 {
     int version = self->options.version;
     bay_err err = choose_of(self, true, fault);
-    if (err == BAY_VERSION && version >= 0 && version != (int)A2A_1_0) {
+    if (err == BAY_ERR_VERSION && version >= 0 && version != (int)A2A_1_0) {
         err = choose_of(self, false, fault); /* versions before 1.0 share an address */
     }
     return err;

@@ -70,7 +70,7 @@ typedef struct made_fields {
 static void put_field(made_fields *self, bay_str name, bay_str before, bay_str value)
 {
     if (self->count >= CALLER_FIELDS) {
-        self->text->err = self->text->err == BAY_OK ? BAY_LIMIT : self->text->err;
+        self->text->err = self->text->err == BAY_OK ? BAY_ERR_LIMIT : self->text->err;
         return;
     }
     size_t *at = self->at[self->count++];
@@ -89,7 +89,7 @@ static bay_err put_api_key(made_fields *self, json_val scheme, const char *name,
     json_val where = json_get(scheme, STR("location"));
     if (!json_str_plain(json_get(scheme, STR("name")), &field) || field.len == 0 ||
         field.len > 200) {
-        return diag_set(diag, BAY_UNSUPPORTED, "the security scheme \"%.60s\" names no field",
+        return diag_set(diag, BAY_ERR_UNSUPPORTED, "the security scheme \"%.60s\" names no field",
                         name);
     }
     if (json_str_eq(where, STR("header"))) {
@@ -102,7 +102,7 @@ static bay_err put_api_key(made_fields *self, json_val scheme, const char *name,
             self->at[before][2] = self->text->len;
         }
     } else {
-        return diag_set(diag, BAY_UNSUPPORTED,
+        return diag_set(diag, BAY_ERR_UNSUPPORTED,
                         "the security scheme \"%.60s\" wants its key in the query, where it would "
                         "be logged: it is not sent",
                         name);
@@ -118,7 +118,7 @@ static bay_err put_credential(made_fields *self, json_val schemes, const asker_s
     json_val api_key = json_get(scheme, STR("apiKeySecurityScheme"));
     json_val http = json_get(scheme, STR("httpAuthSecurityScheme"));
     if (json_is(scheme, JSON_MISSING)) {
-        return diag_set(diag, BAY_INVALID, "the agent's card has no security scheme \"%.60s\"",
+        return diag_set(diag, BAY_ERR_INVALID, "the agent's card has no security scheme \"%.60s\"",
                         one->name);
     }
     if (!json_is(api_key, JSON_MISSING)) {
@@ -189,7 +189,7 @@ bay_err sdk_caller_fields(const bay_caller *self, buf *memory, http_field *out, 
         return err;
     }
     if (memory->err != BAY_OK || made.count > max) {
-        return diag_set(diag, memory->err != BAY_OK ? memory->err : BAY_LIMIT,
+        return diag_set(diag, memory->err != BAY_OK ? memory->err : BAY_ERR_LIMIT,
                         "the header fields: %s", bay_err_text(memory->err));
     }
     for (size_t i = 0; i < made.count; i++) {

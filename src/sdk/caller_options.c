@@ -92,14 +92,14 @@ void bay_caller_options_bearer(bay_caller_options *options, const char *token)
         return;
     }
     if (token == NULL || token[0] == '\0' || !is_one_line(token)) {
-        asker_options_fault(&options->base, BAY_INVALID,
+        asker_options_fault(&options->base, BAY_ERR_INVALID,
                             "a bearer token that is empty or not one line");
         return;
     }
     size_t len = strlen(token) + sizeof("Bearer ");
     char *value = mem_alloc(len);
     if (value == NULL) {
-        asker_options_fault(&options->base, BAY_NOMEM, "out of memory");
+        asker_options_fault(&options->base, BAY_ERR_NOMEM, "out of memory");
         return;
     }
     snprintf(value, len, "Bearer %s", token);
@@ -116,7 +116,7 @@ void bay_caller_options_credential(bay_caller_options *options, const char *sche
         return;
     }
     if (scheme == NULL || credential == NULL || !is_one_line(credential)) {
-        asker_options_fault(&options->base, BAY_INVALID, "a credential that is not one line");
+        asker_options_fault(&options->base, BAY_ERR_INVALID, "a credential that is not one line");
         return;
     }
     asker_options_add(&options->base, &options->credentials, scheme, credential, "credentials");
@@ -135,7 +135,7 @@ void bay_caller_options_extension(bay_caller_options *options, const char *uri)
         return;
     }
     if (uri == NULL || uri[0] == '\0' || strpbrk(uri, "\r\n, ") != NULL) {
-        asker_options_fault(&options->base, BAY_INVALID, "an extension that is not a URI");
+        asker_options_fault(&options->base, BAY_ERR_INVALID, "an extension that is not a URI");
         return;
     }
     asker_options_add(&options->base, &options->extensions, uri, NULL, "extensions");
@@ -156,10 +156,10 @@ void bay_caller_options_interface(bay_caller_options *options, const char *bindi
         options->version = str_eq(a2a_version_names[i], str_of(version)) ? i : options->version;
     }
     if (binding != NULL && options->binding < 0) {
-        asker_options_fault(&options->base, BAY_INVALID,
+        asker_options_fault(&options->base, BAY_ERR_INVALID,
                             "the binding must be JSONRPC, HTTP+JSON or GRPC (or none)");
     } else if (version != NULL && options->version < 0) {
-        asker_options_fault(&options->base, BAY_INVALID,
+        asker_options_fault(&options->base, BAY_ERR_INVALID,
                             "the version must be 1.0, 0.3, 0.2 or 0.1 (or none)");
     }
 }
@@ -200,7 +200,7 @@ void bay_caller_options_require_signature(bay_caller_options *options)
     }
 }
 
-void bay_caller_options_timeout(bay_caller_options *options, uint32_t total_ms, uint32_t idle_ms)
+void bay_caller_options_timeout(bay_caller_options *options, uint32_t idle_ms, uint32_t total_ms)
 {
     if (options != NULL) {
         options->limits.timeout_ms = total_ms != 0 ? total_ms : a2a_link_default_limits.timeout_ms;
@@ -217,8 +217,8 @@ void bay_caller_options_resume(bay_caller_options *options, uint32_t attempts, u
     }
 }
 
-void bay_caller_options_log_to(bay_caller_options *options, bay_log_sink sink, void *user,
-                               bay_log_level most_verbose)
+void bay_caller_options_log_to(bay_caller_options *options, bay_log_level most_verbose,
+                               bay_log_fn sink, void *user)
 {
     if (options != NULL) {
         options->base.log = (log_target){sink, user, most_verbose};

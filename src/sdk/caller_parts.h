@@ -6,10 +6,10 @@
  *   caller_choose.c     which of its interfaces is spoken to
  *   caller_about.c      what the card says
  *   caller_credentials.c  which header fields go with requests, and where they may go
- *   caller_operation.c  one operation: made, filled
+ *   caller_request.c  one operation: made, filled
  *   caller_run.c          started, ended
  *   caller_assembly.c     a task put together from the events of its stream
- *   caller_response.c   views into what came back
+ *   caller_reply.c   views into what came back
  *   caller_service.c    everything that is one word
  *
  *   FETCHING ──card──► READY        operations go to the link at once
@@ -28,7 +28,7 @@
 #include "base/list.h"
 #include "http/http_client.h"
 #include "net/loop.h"
-#include "patchbay/a2a_client.h"
+#include "patchbay/caller.h"
 #include "sdk/asker.h"
 #include "json/json.h"
 #include "json/writer.h"
@@ -107,7 +107,7 @@ struct bay_caller {
     buf remote_error;
 };
 
-/* caller_about.c: takes the texts of the card out of it. BAY_NOMEM, BAY_LIMIT. */
+/* caller_about.c: takes the texts of the card out of it. BAY_ERR_NOMEM, BAY_ERR_LIMIT. */
 bay_err sdk_caller_read_about(bay_caller *self) BAY_MUST_CHECK;
 
 /* ---- caller.c -------------------------------------------------------------------------------- */
@@ -123,7 +123,8 @@ void sdk_caller_need(bay_caller *self);
 /* Ends with sdk_caller_found or sdk_caller_lost, in a later turn. */
 void sdk_card_fetch(bay_caller *self);
 void sdk_card_abandon(bay_caller *self);
-/* caller_choose.c: of the card that was read; makes the link. BAY_VERSION with `fault`: none. */
+/* caller_choose.c: of the card that was read; makes the link. BAY_ERR_VERSION with `fault`:
+ * none. */
 bay_err sdk_caller_choose(bay_caller *self, a2a_fault *fault) BAY_MUST_CHECK;
 /* Is it a URL, or a card? */
 bay_err sdk_card_check_agent(const char *agent, bay_diag *diag) BAY_MUST_CHECK;
@@ -133,7 +134,7 @@ bay_err sdk_card_check_agent(const char *agent, bay_diag *diag) BAY_MUST_CHECK;
 /* May what is at this URL (or host:port) have the credentials? */
 bool sdk_caller_trusts(const bay_caller *self, bay_str url);
 /* The fields of every request, into `out`; texts that had to be made go to `memory`, which is
- * wiped by the caller. BAY_UNSUPPORTED: a credential that cannot be sent. */
+ * wiped by the caller. BAY_ERR_UNSUPPORTED: a credential that cannot be sent. */
 bay_err sdk_caller_fields(const bay_caller *self, buf *memory, http_field *out, size_t max,
                           size_t *out_count, bay_diag *diag) BAY_MUST_CHECK;
 
@@ -141,14 +142,14 @@ bay_err sdk_caller_fields(const bay_caller *self, buf *memory, http_field *out, 
 
 typedef struct caller_assembly caller_assembly;
 
-struct bay_operation {
-    asker_item item; /* its answer is a bay_response */
+struct bay_caller_request {
+    asker_item item; /* its answer is a bay_caller_reply */
     bay_caller *caller;
     a2a_method method;
     bay_err err; /* the first fault of its making */
     char fault[160];
     bool is_message; /* SendMessage: made of the following */
-    buf message;     /* members of the Message but ids: raw, see caller_operation.c */
+    buf message;     /* members of the Message but ids: raw, see caller_request.c */
     buf message_metadata;
     buf request; /* members of the request, raw, each followed by a comma */
     buf configuration;
@@ -160,9 +161,9 @@ struct bay_operation {
     asker_settings modes;  /* media types that are taken */
     buf params;            /* the request, written */
     uint64_t after;
-    bay_on_event event;
+    bay_event_fn event;
     void *event_user;
-    bay_operation_done done;
+    bay_caller_request_done_fn done;
     void *user;
     bool is_paused;
     bool is_unheard;     /* nobody wants the response of its stream */
@@ -171,9 +172,9 @@ struct bay_operation {
     a2a_error error;
 };
 
-/* caller_operation.c: the request as 1.0 wants it, appended. */
-bay_err sdk_operation_write(bay_operation *self, buf *out, bay_diag *diag) BAY_MUST_CHECK;
-void sdk_operation_release(bay_operation *self);
+/* caller_request.c: the request as 1.0 wants it, appended. */
+bay_err sdk_operation_write(bay_caller_request *self, buf *out, bay_diag *diag) BAY_MUST_CHECK;
+void sdk_operation_release(bay_caller_request *self);
 
 /* caller_run.c: as asker_kind has them. */
 void sdk_operation_send(asker_item *item);
@@ -188,15 +189,15 @@ void sdk_response_release(void *response);
 
 caller_assembly *sdk_assembly_new(void);
 void sdk_assembly_free(caller_assembly *self);
-/* `event`: a StreamResponse. Errors: BAY_NOMEM, BAY_LIMIT. */
+/* `event`: a StreamResponse. Errors: BAY_ERR_NOMEM, BAY_ERR_LIMIT. */
 bay_err sdk_assembly_add(caller_assembly *self, json_val event) BAY_MUST_CHECK;
-/* {"task":…} or {"message":…}, appended; BAY_NOTFOUND: nothing was told. */
+/* {"task":…} or {"message":…}, appended; BAY_ERR_NOT_FOUND: nothing was told. */
 bay_err sdk_assembly_write(const caller_assembly *self, buf *out) BAY_MUST_CHECK;
 
-/* ---- caller_response.c ----------------------------------------------------------------------- */
+/* ---- caller_reply.c ----------------------------------------------------------------------- */
 
 /* Of a method's result, or (`is_event`) of a StreamResponse; `json` is copied. */
 bay_err sdk_response_new(a2a_method method, bool is_event, bay_str json, uint64_t event_id,
-                         bay_response **out) BAY_MUST_CHECK;
+                         bay_caller_reply **out) BAY_MUST_CHECK;
 
 #endif

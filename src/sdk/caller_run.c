@@ -13,13 +13,13 @@ static const a2a_link_events operation_events;
 /* ---- ends ------------------------------------------------------------------------------------ */
 
 /* Takes the response, which may be NULL. */
-static void operation_end(bay_operation *self, bay_response *response, bay_err err,
+static void operation_end(bay_caller_request *self, bay_caller_reply *response, bay_err err,
                           const char *text)
 {
     bay_diag diag = {0};
     (void)diag_set(&diag, err, "%s", text);
     if (!asker_item_end(&self->item, &diag)) {
-        bay_response_free(response);
+        bay_caller_reply_free(response);
         return;
     }
     self->item.answer = response;
@@ -27,7 +27,7 @@ static void operation_end(bay_operation *self, bay_response *response, bay_err e
 }
 
 /* "METHOD at WHERE: TEXT". */
-static void operation_fail(bay_operation *self, bay_err err, const char *text)
+static void operation_fail(bay_caller_request *self, bay_err err, const char *text)
 {
     bay_diag whole = {0};
     const char *hint = self->error == A2A_E_UNAUTHENTICATED && self->caller->has_withheld
@@ -40,14 +40,14 @@ static void operation_fail(bay_operation *self, bay_err err, const char *text)
 
 /* ---- as an asker has it ---------------------------------------------------------------------- */
 
-static bay_operation *operation_of(asker_item *item)
+static bay_caller_request *operation_of(asker_item *item)
 {
-    return CONTAINER_OF(item, bay_operation, item);
+    return CONTAINER_OF(item, bay_caller_request, item);
 }
 
 void sdk_operation_withdraw(asker_item *item)
 {
-    bay_operation *self = operation_of(item);
+    bay_caller_request *self = operation_of(item);
     if (self->call != NULL) {
         a2a_link_cancel(self->call);
         self->call = NULL;
@@ -64,18 +64,18 @@ void sdk_operation_ended(asker_item *item, const void *answer)
     buf *remote_error = &operation_of(item)->caller->remote_error;
     (void)answer;
     buf_clear(remote_error);
-    if (item->diag.code == BAY_REMOTE) {
+    if (item->diag.code == BAY_ERR_REMOTE) {
         buf_str(remote_error, a2a_errors[operation_of(item)->error].reason);
     }
 }
 
 void sdk_operation_tell(asker_item *item, void *answer)
 {
-    bay_operation *self = operation_of(item);
+    bay_caller_request *self = operation_of(item);
     if (self->done != NULL) {
         self->done(self, answer, &item->diag, self->user);
     } else {
-        bay_response_free(answer);
+        bay_caller_reply_free(answer);
     }
 }
 
@@ -86,13 +86,13 @@ void sdk_operation_item_free(asker_item *item)
 
 void sdk_response_release(void *response)
 {
-    bay_response_free(response);
+    bay_caller_reply_free(response);
 }
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 
 /* Fields of this request alone are credentials, too, for all we know; but for the trace. */
-static size_t own_fields(const bay_operation *self, http_field *out, size_t max)
+static size_t own_fields(const bay_caller_request *self, http_field *out, size_t max)
 {
     size_t count = 0;
     for (size_t i = 0; i < self->fields.count && count < max; i++) {
@@ -104,7 +104,7 @@ static size_t own_fields(const bay_operation *self, http_field *out, size_t max)
     return count;
 }
 
-static bay_err operation_go(bay_operation *self, bay_diag *diag)
+static bay_err operation_go(bay_caller_request *self, bay_diag *diag)
 {
     bay_caller *caller = self->caller;
     http_field fields[CALLER_FIELDS];
@@ -118,7 +118,7 @@ static bay_err operation_go(bay_operation *self, bay_diag *diag)
     bay_err err = sdk_caller_fields(caller, &secrets, fields, CALLER_FIELDS, &count, diag);
     if (err == BAY_OK) {
         err = json_parse(&params, buf_view(&self->params), &a2a_json_limits, &memory, diag);
-        err = err == BAY_OK || err == BAY_NOMEM ? err : BAY_INVALID;
+        err = err == BAY_OK || err == BAY_ERR_NOMEM ? err : BAY_ERR_INVALID;
     }
     if (err == BAY_OK) {
         count += own_fields(self, fields + count, CALLER_FIELDS - count);
@@ -159,19 +159,19 @@ void sdk_operation_send(asker_item *item)
     }
 }
 
-static bay_err operation_prepare(bay_operation *self, bay_diag *diag)
+static bay_err operation_prepare(bay_caller_request *self, bay_diag *diag)
 {
     bay_err err = sdk_operation_write(self, &self->params, diag);
     bool is_stream = (a2a_methods[self->method].flags & A2A_METHOD_STREAM) != 0;
     bool is_heard = self->done != NULL || (self->item.wait != NULL && !self->is_unheard);
     if (err == BAY_OK && is_stream && is_heard) {
         self->assembly = sdk_assembly_new();
-        err = self->assembly != NULL ? BAY_OK : diag_set(diag, BAY_NOMEM, "out of memory");
+        err = self->assembly != NULL ? BAY_OK : diag_set(diag, BAY_ERR_NOMEM, "out of memory");
     }
     return err;
 }
 
-static bay_err operation_begin(bay_operation *self, bay_diag *diag)
+static bay_err operation_begin(bay_caller_request *self, bay_diag *diag)
 {
     bay_caller *caller = self->caller;
     bay_err err = asker_item_start(&self->item, diag);
@@ -191,11 +191,11 @@ static bay_err operation_begin(bay_operation *self, bay_diag *diag)
     return err;
 }
 
-static bay_err operation_start(bay_operation *self, asker_wait *wait, bay_operation_done done,
-                               void *user, bay_diag *diag)
+static bay_err operation_start(bay_caller_request *self, asker_wait *wait,
+                               bay_caller_request_done_fn done, void *user, bay_diag *diag)
 {
     if (self->item.phase != ASKER_NEW) {
-        return diag_set(diag, BAY_STATE, "the operation was started already");
+        return diag_set(diag, BAY_ERR_STATE, "the operation was started already");
     }
     self->item.wait = wait;
     self->done = done;
@@ -208,23 +208,24 @@ static bay_err operation_start(bay_operation *self, asker_wait *wait, bay_operat
     return err;
 }
 
-bay_err bay_operation_start(bay_operation *operation, bay_operation_done done, void *user,
-                            bay_diag *diag)
+bay_err bay_caller_request_start(bay_caller_request *operation, bay_diag *diag,
+                                 bay_caller_request_done_fn done, void *user)
 {
-    return operation != NULL ? operation_start(operation, NULL, done, user, diag)
-                             : diag_set(diag, BAY_NOMEM, "out of memory (or there is no caller)");
+    return operation != NULL
+               ? operation_start(operation, NULL, done, user, diag)
+               : diag_set(diag, BAY_ERR_NOMEM, "out of memory (or there is no caller)");
 }
 
-void bay_operation_stop(bay_operation *operation)
+void bay_caller_request_cancel(bay_caller_request *operation)
 {
     if (operation != NULL && operation->item.phase != ASKER_NEW &&
         operation->item.phase != ASKER_ENDED) {
         sdk_operation_withdraw(&operation->item);
-        operation_end(operation, NULL, BAY_CANCELLED, "cancelled");
+        operation_end(operation, NULL, BAY_ERR_CANCELLED, "cancelled");
     }
 }
 
-void bay_operation_pause(bay_operation *operation)
+void bay_caller_request_pause(bay_caller_request *operation)
 {
     if (operation != NULL && operation->item.phase != ASKER_ENDED) {
         operation->is_paused = true;
@@ -234,7 +235,7 @@ void bay_operation_pause(bay_operation *operation)
     }
 }
 
-void bay_operation_resume(bay_operation *operation)
+void bay_caller_request_resume(bay_caller_request *operation)
 {
     if (operation != NULL && operation->is_paused) {
         operation->is_paused = false;
@@ -247,9 +248,9 @@ void bay_operation_resume(bay_operation *operation)
 
 /* ---- what the link tells --------------------------------------------------------------------- */
 
-static void end_with(bay_operation *self, a2a_method method, bay_str json)
+static void end_with(bay_caller_request *self, a2a_method method, bay_str json)
 {
-    bay_response *response = NULL;
+    bay_caller_reply *response = NULL;
     bay_err err = sdk_response_new(method, false, json, 0, &response);
     if (err == BAY_OK) {
         operation_end(self, response, BAY_OK, "");
@@ -260,15 +261,15 @@ static void end_with(bay_operation *self, a2a_method method, bay_str json)
 
 static void on_result(void *user, json_val result)
 {
-    bay_operation *self = user;
+    bay_caller_request *self = user;
     self->call = NULL;
     end_with(self, self->method, json_raw(result));
 }
 
 static void on_event(void *user, json_val value, uint64_t event_id, bool is_last)
 {
-    bay_operation *self = user;
-    bay_response *event = NULL;
+    bay_caller_request *self = user;
+    bay_caller_reply *event = NULL;
     (void)is_last;
     /* without an assembly nobody asks for the whole */
     bay_err err = self->assembly != NULL ? sdk_assembly_add(self->assembly, value) : BAY_OK;
@@ -281,14 +282,14 @@ static void on_event(void *user, json_val value, uint64_t event_id, bool is_last
         return;
     }
     if (self->event != NULL) {
-        self->event(event, self->event_user);
-        bay_response_free(event);
+        self->event(self, event, self->event_user);
+        bay_caller_reply_free(event);
     }
 }
 
 static void on_stream_end(void *user)
 {
-    bay_operation *self = user;
+    bay_caller_request *self = user;
     buf json;
     self->call = NULL;
     if (self->assembly == NULL) {
@@ -307,13 +308,14 @@ static void on_stream_end(void *user)
 
 static void on_call_failed(void *user, bay_err err, const a2a_fault *fault, bool was_sent)
 {
-    bay_operation *self = user;
+    bay_caller_request *self = user;
     char text[A2A_FAULT_BYTES + 60];
     bool is_send = self->method == A2A_SEND_MESSAGE || self->method == A2A_SEND_STREAMING_MESSAGE;
     self->call = NULL;
     self->error = fault->error;
     snprintf(text, sizeof(text), "%.200s%s", fault->text,
-             is_send && was_sent && err != BAY_REMOTE ? " (the agent may have the message)" : "");
+             is_send && was_sent && err != BAY_ERR_REMOTE ? " (the agent may have the message)"
+                                                          : "");
     operation_fail(self, err, text);
 }
 
@@ -326,16 +328,17 @@ static const a2a_link_events operation_events = {
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-bay_err bay_operation_run(bay_operation *operation, bay_response **out, bay_diag *diag)
+bay_err bay_caller_request_run(bay_caller_request *operation, bay_caller_reply **out,
+                               bay_diag *diag)
 {
     asker_wait wait = {0};
     if (operation == NULL) {
-        return diag_set(diag, BAY_NOMEM, "out of memory (or there is no caller)");
+        return diag_set(diag, BAY_ERR_NOMEM, "out of memory (or there is no caller)");
     }
     asker *of = &operation->caller->base;
     bay_err err = asker_check_waiting(of, diag);
     if (err != BAY_OK) {
-        bay_operation_free(operation);
+        bay_caller_request_free(operation);
         return err;
     }
     if (operation->item.phase == ASKER_NEW) {
@@ -349,7 +352,7 @@ bay_err bay_operation_run(bay_operation *operation, bay_response **out, bay_diag
     if (err == BAY_OK && out != NULL) {
         *out = wait.answer;
     } else {
-        bay_response_free(wait.answer);
+        bay_caller_reply_free(wait.answer);
     }
     return err;
 }

@@ -19,7 +19,7 @@ static const asker_kind client_kind = {
     .noun = "client",
     .items = "requests",
     .most = CLIENT_MAX_REQUESTS,
-    .closing = BAY_CLOSED,
+    .closing = BAY_ERR_CLOSED,
     .settle = sdk_client_settle,
     .send = sdk_request_send,
     .withdraw = sdk_request_give_up,
@@ -37,7 +37,7 @@ static bay_err render_roots(bay_client *self)
     const asker_settings *roots = &self->options.roots;
     const char **pairs = mem_array(2 * roots->count + 1, sizeof(*pairs));
     if (pairs == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     for (size_t i = 0; i < roots->count; i++) {
         pairs[2 * i] = roots->at[i].name;
@@ -79,7 +79,7 @@ static bay_err client_new(struct bay_server *attached, const bay_client_options 
 {
     bay_client *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return diag_set(diag, BAY_NOMEM, "out of memory");
+        return diag_set(diag, BAY_ERR_NOMEM, "out of memory");
     }
     bay_err err = sdk_options_copy(&self->options, options, diag);
     if (err != BAY_OK) {
@@ -126,14 +126,14 @@ static bay_err client_aim(bay_client *self, const char *target, bay_diag *diag)
         bay_str text = str_of(target);
         size_t scheme = str_find(text, ':');
         text = str_head(text, scheme < text.len ? scheme + 1 : 100);
-        return diag_set(diag, BAY_INVALID,
+        return diag_set(diag, BAY_ERR_INVALID,
                         "\"%.*s%s\" is no target: give an http:// or https:// URL, or stdio: and a "
                         "command",
                         BAY_STR(str_head(text, 100)), text.len < strlen(target) ? "…" : "");
     }
     self->url = mem_dup(target, strlen(target));
     if (self->url == NULL) {
-        return diag_set(diag, BAY_NOMEM, "out of memory");
+        return diag_set(diag, BAY_ERR_NOMEM, "out of memory");
     }
     return asker_options_http(&self->options.base, self->base.loop, &http_client_default_limits,
                               &self->base.tls, &self->base.http, diag);
@@ -177,7 +177,7 @@ bay_err bay_client_connect(const char *target, const bay_client_options *options
 {
     bay_client *self = NULL;
     if (target == NULL || out == NULL) {
-        return diag_set(diag, BAY_INVALID, "no target");
+        return diag_set(diag, BAY_ERR_INVALID, "no target");
     }
     bay_err err = client_new(NULL, options, &self, diag);
     if (err != BAY_OK) {
@@ -196,7 +196,7 @@ bay_err bay_client_spawn(const char *const *argv, const bay_client_options *opti
 {
     bay_client *self = NULL;
     if (argv == NULL || argv[0] == NULL || out == NULL) {
-        return diag_set(diag, BAY_INVALID, "no command");
+        return diag_set(diag, BAY_ERR_INVALID, "no command");
     }
     bay_err err = client_new(NULL, options, &self, diag);
     if (err != BAY_OK) {
@@ -215,23 +215,23 @@ bay_err bay_client_attach(struct bay_server *server, const bay_client_options *o
 {
     bay_client *self = NULL;
     if (server == NULL || out == NULL) {
-        return diag_set(diag, BAY_NOMEM, "no server: there was no memory to make one");
+        return diag_set(diag, BAY_ERR_NOMEM, "no server: there was no memory to make one");
     }
     loop *on = sdk_serving_loop(server);
     if (on != NULL && loop_is_turning(on)) {
-        return diag_set(diag, BAY_STATE, ASKER_INSIDE);
+        return diag_set(diag, BAY_ERR_STATE, ASKER_INSIDE);
     }
     bay_err err = client_new(server, options, &self, diag);
     return err == BAY_OK ? client_await(self, out, diag) : err;
 }
 
-bay_err bay_client_begin(const char *target, const bay_client_options *options,
-                         void (*connected)(bay_client *client, const bay_diag *diag, void *user),
-                         void *user, bay_client **out, bay_diag *diag)
+bay_err bay_client_connect_start(
+    const char *target, const bay_client_options *options, bay_client **out, bay_diag *diag,
+    void (*connected)(bay_client *client, const bay_diag *diag, void *user), void *user)
 {
     bay_client *self = NULL;
     if (target == NULL || out == NULL) {
-        return diag_set(diag, BAY_INVALID, "no target");
+        return diag_set(diag, BAY_ERR_INVALID, "no target");
     }
     bay_err err = client_new(NULL, options, &self, diag);
     if (err != BAY_OK) {
@@ -379,5 +379,5 @@ bay_err bay_client_wait(bay_client *client, int ms)
 {
     bay_err err = asker_turn(client != NULL ? &client->base : NULL, ms);
     bool is_given_up = err == BAY_OK && client->has_given_up && client->phase == CLIENT_LOST;
-    return is_given_up ? BAY_CLOSED : err;
+    return is_given_up ? BAY_ERR_CLOSED : err;
 }

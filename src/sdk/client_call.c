@@ -78,8 +78,8 @@ static bool request_may_repeat(const bay_request *self)
 
 static bool is_loss(bay_err err)
 {
-    return err == BAY_CLOSED || err == BAY_CONNECT || err == BAY_RESOLVE || err == BAY_EXITED ||
-           err == BAY_IO;
+    return err == BAY_ERR_CLOSED || err == BAY_ERR_CONNECT || err == BAY_ERR_RESOLVE ||
+           err == BAY_ERR_EXITED || err == BAY_ERR_IO;
 }
 
 static void request_wait(bay_request *self);
@@ -88,11 +88,11 @@ static void call_failed(bay_request *self, const mcp_outcome *outcome)
 {
     bay_client *client = self->client;
     if (client->phase == CLIENT_CLOSING) {
-        sdk_request_break(self, BAY_CANCELLED, "the client was closed");
+        sdk_request_break(self, BAY_ERR_CANCELLED, "the client was closed");
         return;
     }
     if (!is_loss(outcome->err)) {
-        if (outcome->err == BAY_PROTOCOL && self->follows_task) {
+        if (outcome->err == BAY_ERR_PROTOCOL && self->follows_task) {
             sdk_task_abandon(self); /* its server cannot say how it stands with it */
         }
         sdk_request_break(self, outcome->err, outcome->text);
@@ -110,7 +110,7 @@ static void call_failed(bay_request *self, const mcp_outcome *outcome)
         char text[300];
         snprintf(text, sizeof(text), "%.120s; it may have been executed, so it was not sent again",
                  outcome->text);
-        sdk_request_break(self, BAY_CLOSED, text);
+        sdk_request_break(self, BAY_ERR_CLOSED, text);
     }
 }
 
@@ -130,7 +130,7 @@ static void call_refused(bay_request *self, const mcp_outcome *outcome)
     snprintf(text, sizeof(text), "error %d: %.*s", outcome->error_code,
              BAY_STR(str_head(message, 150)));
     arena_fini(&memory);
-    sdk_request_diag(self, &diag, BAY_REMOTE, text);
+    sdk_request_diag(self, &diag, BAY_ERR_REMOTE, text);
     sdk_request_fail(self, &diag, outcome->error);
 }
 
@@ -141,7 +141,7 @@ static void request_lend(bay_request *self)
     uint64_t left = self->end_ms > now ? self->end_ms - now : 1;
     self->is_pausing = false;
     if (loop_timer_start(self->client->base.loop, &self->timer, left) != BAY_OK) {
-        sdk_request_break(self, BAY_NOMEM, "no memory for a timer");
+        sdk_request_break(self, BAY_ERR_NOMEM, "no memory for a timer");
     }
 }
 
@@ -211,11 +211,11 @@ bay_err sdk_request_read(bay_str text, json_doc *doc, arena *memory, const char 
         return BAY_OK;
     }
     bay_err err = json_parse(doc, text, NULL, memory, diag);
-    if (err == BAY_NOMEM) {
+    if (err == BAY_ERR_NOMEM) {
         return diag_set(diag, err, "out of memory");
     }
     if (err != BAY_OK || !json_is(json_root(doc), JSON_OBJECT)) {
-        return diag_set(diag, BAY_INVALID, "%s: no JSON object", what);
+        return diag_set(diag, BAY_ERR_INVALID, "%s: no JSON object", what);
     }
     *out = json_root(doc);
     return BAY_OK;
@@ -269,8 +269,8 @@ static bay_err request_dispatch(bay_request *self, bay_diag *diag)
         }
     }
     bay_err err = request_call(self, diag);
-    if (err == BAY_CLOSED) {
-        return BAY_AGAIN; /* the link is breaking this very moment */
+    if (err == BAY_ERR_CLOSED) {
+        return BAY_ERR_AGAIN; /* the link is breaking this very moment */
     }
     return err;
 }
@@ -285,7 +285,7 @@ static void request_wait(bay_request *self)
     asker_item_set(&self->item, ASKER_WAITING);
     left = left < self->idle_ms ? left : self->idle_ms;
     if (loop_timer_start(client->base.loop, &self->timer, left) != BAY_OK) {
-        sdk_request_break(self, BAY_NOMEM, "no memory for a timer");
+        sdk_request_break(self, BAY_ERR_NOMEM, "no memory for a timer");
         return;
     }
     sdk_client_need(client);
@@ -300,11 +300,11 @@ void sdk_request_wait_for_tools(bay_request *self)
 /* Sends it, or lets it wait. On failure it is as it was. */
 bay_err sdk_request_go(bay_request *self, bay_diag *diag)
 {
-    bay_err err = BAY_AGAIN;
+    bay_err err = BAY_ERR_AGAIN;
     if (self->client->phase == CLIENT_READY && sdk_client_engine(self->client) != NULL) {
         err = request_dispatch(self, diag);
     }
-    if (err == BAY_AGAIN) {
+    if (err == BAY_ERR_AGAIN) {
         request_wait(self);
         err = BAY_OK;
     }
@@ -334,7 +334,7 @@ void sdk_request_on_timer(void *argument)
 static bay_err set_round(bay_request *self, bay_str method, bay_str params, bay_diag *diag)
 {
     if (self->item.phase == ASKER_ENDED) {
-        return diag_set(diag, BAY_CANCELLED, "the request has ended");
+        return diag_set(diag, BAY_ERR_CANCELLED, "the request has ended");
     }
     buf_clear(&self->round_method);
     buf_clear(&self->round_params);

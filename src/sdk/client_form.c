@@ -33,12 +33,12 @@ bay_err form_check(const schema *compiled, json_val form, bay_diag *diag)
 {
     schema_failures failures;
     bay_err err = schema_check(compiled, form, NULL, &failures);
-    if (err == BAY_NOMEM) {
+    if (err == BAY_ERR_NOMEM) {
         diag_set(diag, err, "out of memory");
     } else if (err != BAY_OK) {
-        diag_set(diag, BAY_INVALID, "the form breaks the server's schema: %.*s",
+        diag_set(diag, BAY_ERR_INVALID, "the form breaks the server's schema: %.*s",
                  BAY_STR(failures.count > 0 ? failures.item[0].text : str_of(bay_err_text(err))));
-        err = BAY_INVALID;
+        err = BAY_ERR_INVALID;
     }
     return err;
 }

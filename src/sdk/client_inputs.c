@@ -52,19 +52,19 @@ static bay_err read_one(inputs *self, json_val key, json_val request, bay_diag *
     input *one = &self->at[self->count];
     *one = (input){.owner = self, .key = json_raw(key), .params = json_get(request, STR("params"))};
     if (json_str(key, &self->memory, &one->name) != BAY_OK) {
-        return diag_set(diag, BAY_NOMEM, "out of memory");
+        return diag_set(diag, BAY_ERR_NOMEM, "out of memory");
     }
     bay_err err = json_str(json_get(request, STR("method")), &self->memory, &one->method);
-    if (err == BAY_NOMEM || err == BAY_LIMIT) {
-        return diag_set(diag, BAY_NOMEM, "out of memory");
+    if (err == BAY_ERR_NOMEM || err == BAY_ERR_LIMIT) {
+        return diag_set(diag, BAY_ERR_NOMEM, "out of memory");
     }
     bool has_params = json_is(one->params, JSON_OBJECT) || json_is(one->params, JSON_MISSING);
     if (err != BAY_OK || !has_params) {
-        return diag_set(diag, BAY_PROTOCOL, "the server asks for input by what is no request");
+        return diag_set(diag, BAY_ERR_PROTOCOL, "the server asks for input by what is no request");
     }
     /* mcp 2026-07-28 basic/patterns/mrtr: servers ask only for what the client declared */
     if (!may_be_asked(self->client, one->method)) {
-        return diag_set(diag, BAY_PROTOCOL,
+        return diag_set(diag, BAY_ERR_PROTOCOL,
                         "the server asks for input by %.*s, which this client did not offer",
                         BAY_STR(str_head(one->method, 64)));
     }
@@ -75,10 +75,10 @@ static bay_err read_one(inputs *self, json_val key, json_val request, bay_diag *
 static bay_err read_requests(inputs *self, json_val requests, const map *known, bay_diag *diag)
 {
     if (!json_is(requests, JSON_OBJECT) || json_check_duplicates(requests, NULL) != BAY_OK) {
-        return diag_set(diag, BAY_PROTOCOL, "inputRequests is no map of requests");
+        return diag_set(diag, BAY_ERR_PROTOCOL, "inputRequests is no map of requests");
     }
     if (json_count(requests) > INPUTS_MAX) {
-        return diag_set(diag, BAY_LIMIT,
+        return diag_set(diag, BAY_ERR_LIMIT,
                         "the server asks for %zu inputs at once, at most %d are "
                         "taken",
                         json_count(requests), INPUTS_MAX);
@@ -86,7 +86,7 @@ static bay_err read_requests(inputs *self, json_val requests, const map *known, 
     bay_err err = json_clone_in(requests, &self->memory, &self->requests);
     self->at = arena_array(&self->memory, json_count(requests) + 1, sizeof(*self->at));
     if (err != BAY_OK || self->at == NULL) {
-        return diag_set(diag, BAY_NOMEM, "out of memory");
+        return diag_set(diag, BAY_ERR_NOMEM, "out of memory");
     }
     json_iter iter = json_iter_of(self->requests);
     while (err == BAY_OK && json_next(&iter)) {
@@ -126,11 +126,11 @@ static void answered(void *user, bay_str result, int code, bay_str message)
     inputs *self = one->owner;
     self->open--;
     if (result.len == 0) {
-        diag_set(&self->fault, BAY_DENIED, "%.*s was answered with an error (%d): %.*s",
+        diag_set(&self->fault, BAY_ERR_DENIED, "%.*s was answered with an error (%d): %.*s",
                  BAY_STR(str_head(one->method, 64)), code, BAY_STR(str_head(message, 120)));
     } else if (self->memory.used + result.len > INPUTS_MAX_BYTES ||
                arena_dup(&self->memory, result, &one->answer) != BAY_OK) {
-        diag_set(&self->fault, BAY_NOMEM, "no memory for an answer");
+        diag_set(&self->fault, BAY_ERR_NOMEM, "no memory for an answer");
     }
     client_inputs_finish(self);
 }
@@ -140,7 +140,7 @@ bay_err inputs_ask(bay_client *client, json_val requests, const map *known, inpu
 {
     inputs *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return diag_set(diag, BAY_NOMEM, "out of memory");
+        return diag_set(diag, BAY_ERR_NOMEM, "out of memory");
     }
     self->client = client;
     self->done = done;

@@ -14,8 +14,8 @@ typedef void (*inputs_done)(void *user, const bay_diag *diag);
 
 /* Asks whatever of `requests` is not in `known` (raw keys as members of a map; NULL: none). `done`
  * runs exactly once, inside or later, unless the inputs are freed before; it does not run when this
- * fails: BAY_PROTOCOL (not a map of requests that a server may make, or one that this client did
- * not declare), BAY_LIMIT, BAY_NOMEM. `*out` is set before anybody is asked. */
+ * fails: BAY_ERR_PROTOCOL (not a map of requests that a server may make, or one that this client
+ * did not declare), BAY_ERR_LIMIT, BAY_ERR_NOMEM. `*out` is set before anybody is asked. */
 bay_err inputs_ask(bay_client *client, json_val requests, const map *known, inputs_done done,
                    void *user, inputs **out, bay_diag *diag) BAY_MUST_CHECK;
 size_t inputs_count(const inputs *self);

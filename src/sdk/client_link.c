@@ -58,7 +58,7 @@ static void client_give_up(bay_client *self)
 static bool client_may_retry(const bay_client *self)
 {
     return self->was_ready && self->failures <= self->options.attempts &&
-           (self->broke_in_use || bay_err_class_of(self->fault.code) == BAY_CLASS_RETRY);
+           (self->broke_in_use || bay_err_class_of(self->fault.code) == BAY_ERR_CLASS_RETRY);
 }
 
 static bool client_is_needed(const bay_client *self)
@@ -90,9 +90,9 @@ static void client_plan(bay_client *self)
 static void client_fail(bay_client *self, bay_err err, const char *text)
 {
     const char *hint = "";
-    if (err == BAY_CONNECT) {
+    if (err == BAY_ERR_CONNECT) {
         hint = "; is the server running there?";
-    } else if (err == BAY_RESOLVE) {
+    } else if (err == BAY_ERR_RESOLVE) {
         hint = "; is its name right?";
     }
     (void)diag_set(&self->fault, err, "%.200s: %s%s", self->base.shown,
@@ -174,7 +174,7 @@ static bay_err about_learn(bay_client *self)
     }
     client_about *made = mem_zalloc(sizeof(*made));
     if (made == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     buf_init(&made->text, CLIENT_MAX_REPLY);
     arena_init(&made->memory, CLIENT_MAX_PARSED);
@@ -208,7 +208,7 @@ static void link_broken(void *user, bay_err err, const char *text)
     self->is_link_broken = true;
     mcp_link_log_last_lines(self->link);
     loop_timer_stop(self->base.loop, &self->retry);
-    bool was_silent = !self->was_ready && self->argv != NULL && err == BAY_CLOSED;
+    bool was_silent = !self->was_ready && self->argv != NULL && err == BAY_ERR_CLOSED;
     client_fail(self, err, was_silent ? "it ended before it could be spoken to" : text);
     self->phase = CLIENT_LOST;
     asker_settle_soon(&self->base);
@@ -237,9 +237,9 @@ static void link_changed(void *user, mcp_change change)
 {
     bay_client *self = user;
     mcp_change which = mcp_change_any(change);
-    bay_kind kind = which == MCP_CHANGE_TOOLS     ? BAY_TOOLS
-                    : which == MCP_CHANGE_PROMPTS ? BAY_PROMPTS
-                                                  : BAY_RESOURCES;
+    bay_kind kind = which == MCP_CHANGE_TOOLS     ? BAY_KIND_TOOLS
+                    : which == MCP_CHANGE_PROMPTS ? BAY_KIND_PROMPTS
+                                                  : BAY_KIND_RESOURCES;
     sdk_lists_changed(self, kind);
     if (self->options.changed != NULL && self->phase != CLIENT_CLOSING) {
         self->options.changed(self, kind, self->options.changed_user);
@@ -352,7 +352,7 @@ static bay_err open_url(bay_client *self, const mcp_link_options *options, bay_d
     http_field *fields = NULL;
     if (headers->count > 0) {
         fields = mem_array(headers->count, sizeof(*fields));
-        err = fields != NULL ? BAY_OK : BAY_NOMEM;
+        err = fields != NULL ? BAY_OK : BAY_ERR_NOMEM;
     }
     for (size_t i = 0; err == BAY_OK && i < headers->count; i++) {
         fields[i] = (http_field){str_of(headers->at[i].name), str_of(headers->at[i].value)};
@@ -402,7 +402,7 @@ static bay_err open_command(bay_client *self, const mcp_link_options *options, b
 {
     const char **env = environment_of(&self->options.env);
     if (env == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     /* A client may be handed from thread to thread: only the first thread lives as long as we do.
      */
@@ -447,7 +447,7 @@ void sdk_client_open(bay_client *self)
             err = options.principal != NULL
                       ? mcp_link_open_local(self->base.loop, sdk_serving_engine(self->attached),
                                             &options, &self->link)
-                      : BAY_NOMEM;
+                      : BAY_ERR_NOMEM;
             principal_unref(options.principal);
         } else if (self->url != NULL) {
             err = open_url(self, &options, &diag);

@@ -27,7 +27,7 @@ typedef struct list_wait {
 typedef struct listing {
     list_link link;
     client_cache *cache;
-    bay_listed listed;
+    bay_listed_fn listed;
     void *user;
     bool is_due;
     bay_list *list; /* due: its own reference, or NULL */
@@ -54,12 +54,12 @@ static const struct {
     bay_str member;
     mcp_change change;
 } kinds[CLIENT_KINDS] = {
-    {BAY_TOOLS, "tools/list", STR_INIT("tools"), MCP_CHANGE_TOOLS},
-    {BAY_PROMPTS, "prompts/list", STR_INIT("prompts"), MCP_CHANGE_PROMPTS},
-    {BAY_RESOURCES, "resources/list", STR_INIT("resources"), MCP_CHANGE_RESOURCES},
-    {BAY_TEMPLATES, "resources/templates/list", STR_INIT("resourceTemplates"),
+    {BAY_KIND_TOOLS, "tools/list", STR_INIT("tools"), MCP_CHANGE_TOOLS},
+    {BAY_KIND_PROMPTS, "prompts/list", STR_INIT("prompts"), MCP_CHANGE_PROMPTS},
+    {BAY_KIND_RESOURCES, "resources/list", STR_INIT("resources"), MCP_CHANGE_RESOURCES},
+    {BAY_KIND_TEMPLATES, "resources/templates/list", STR_INIT("resourceTemplates"),
      MCP_CHANGE_RESOURCES},
-    {BAY_SKILLS, "skills/list", STR_INIT("skills"), MCP_CHANGE_RESOURCES},
+    {BAY_KIND_SKILLS, "skills/list", STR_INIT("skills"), MCP_CHANGE_RESOURCES},
 };
 
 static int kind_index(bay_kind kind)
@@ -91,7 +91,7 @@ void bay_list_free(bay_list *self)
 static bay_err take_text(bay_list *self, json_val value, bay_str *out)
 {
     bay_err err = json_str(value, &self->memory, out);
-    if (err == BAY_TYPE) {
+    if (err == BAY_ERR_TYPE) {
         *out = (bay_str){NULL, 0};
         err = BAY_OK;
     }
@@ -121,11 +121,11 @@ static bay_err reject(bay_list *self, bay_str name, const char *why)
 /* The name, title and so on of one entry. */
 static bay_err read_texts(bay_list *self, json_val value, list_entry *out)
 {
-    bool is_skill = self->kind == BAY_SKILLS;
-    bool is_template = self->kind == BAY_TEMPLATES;
+    bool is_skill = self->kind == BAY_KIND_SKILLS;
+    bool is_template = self->kind == BAY_KIND_TEMPLATES;
     json_val about = is_skill ? json_get(value, STR("frontmatter")) : value;
     json_val title = json_get(value, STR("title"));
-    if (self->kind == BAY_TOOLS && !json_is(title, JSON_STRING)) {
+    if (self->kind == BAY_KIND_TOOLS && !json_is(title, JSON_STRING)) {
         title = json_get(json_get(value, STR("annotations")), STR("title"));
     }
     json_val meta = json_get(value, STR("_meta"));
@@ -150,11 +150,11 @@ static bay_err read_texts(bay_list *self, json_val value, list_entry *out)
 
 static mcp_shape_id shape_of_kind(bay_kind kind)
 {
-    return kind == BAY_TOOLS       ? MCP_SHAPE_TOOL
-           : kind == BAY_PROMPTS   ? MCP_SHAPE_PROMPT
-           : kind == BAY_RESOURCES ? MCP_SHAPE_RESOURCE
-           : kind == BAY_TEMPLATES ? MCP_SHAPE_TEMPLATE
-                                   : MCP_SHAPE_NONE;
+    return kind == BAY_KIND_TOOLS       ? MCP_SHAPE_TOOL
+           : kind == BAY_KIND_PROMPTS   ? MCP_SHAPE_PROMPT
+           : kind == BAY_KIND_RESOURCES ? MCP_SHAPE_RESOURCE
+           : kind == BAY_KIND_TEMPLATES ? MCP_SHAPE_TEMPLATE
+                                        : MCP_SHAPE_NONE;
 }
 
 /* mcp 2026-07-28 server/tools, x-mcp-header: a tool that breaks the rules is left out */
@@ -176,7 +176,7 @@ static bay_err read_entry(bay_list *self, json_val value, bool checks_headers)
                  fault.text);
         return reject(self, entry->name.len > 0 ? entry->name : entry->uri, why);
     }
-    if (self->kind == BAY_TOOLS) {
+    if (self->kind == BAY_KIND_TOOLS) {
         json_val hints = json_get(value, STR("annotations"));
         entry->may_repeat = json_true(json_get(hints, STR("readOnlyHint"))) ||
                             json_true(json_get(hints, STR("idempotentHint")));
@@ -184,7 +184,7 @@ static bay_err read_entry(bay_list *self, json_val value, bool checks_headers)
     if (checks_headers) {
         err = mcp_param_table_read(&entry->params, json_get(value, STR("inputSchema")),
                                    &self->memory, &diag);
-        if (err == BAY_PROTOCOL) {
+        if (err == BAY_ERR_PROTOCOL) {
             return reject(self, entry->name, diag.text);
         }
     }
@@ -197,7 +197,7 @@ static bay_err list_new(bay_kind kind, json_builder *entries, bool checks_header
 {
     bay_list *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     atomic_init(&self->references, 1);
     self->kind = kind;
@@ -211,7 +211,7 @@ static bay_err list_new(bay_kind kind, json_builder *entries, bool checks_header
         self->rejected = arena_array(&self->memory, count, sizeof(*self->rejected));
         self->rejected_names = arena_array(&self->memory, count, sizeof(*self->rejected_names));
         if (self->entries == NULL || self->rejected == NULL || self->rejected_names == NULL) {
-            err = self->memory.is_full ? BAY_LIMIT : BAY_NOMEM;
+            err = self->memory.is_full ? BAY_ERR_LIMIT : BAY_ERR_NOMEM;
         }
     }
     json_iter iter = json_iter_of(root);
@@ -277,7 +277,7 @@ static void fetch_end(fetch *self, bay_list *made, const bay_diag *diag)
         cache->is_stale = cache->generation != self->generation;
     } else {
         cache->is_stale = true;
-        cache->refused_on = diag->code == BAY_REMOTE ? client->links : 0;
+        cache->refused_on = diag->code == BAY_ERR_REMOTE ? client->links : 0;
     }
     if (waiter != NULL) {
         waiter->is_done = true;
@@ -285,7 +285,7 @@ static void fetch_end(fetch *self, bay_list *made, const bay_diag *diag)
         waiter->list = made != NULL ? list_ref(made) : NULL;
     }
     listings_conclude(client, cache, made, diag);
-    bool is_tools = self->kind == BAY_TOOLS;
+    bool is_tools = self->kind == BAY_KIND_TOOLS;
     fetch_free(self);
     if (is_tools) {
         sdk_requests_tools_arrived(client);
@@ -307,7 +307,7 @@ static void fetch_done(fetch *self)
     const bay_client *client = self->client;
     mcp_client *engine = sdk_client_engine(self->client);
     /* other carriers have no header fields, earlier revisions no annotations */
-    bool checks_headers = self->kind == BAY_TOOLS && engine != NULL &&
+    bool checks_headers = self->kind == BAY_KIND_TOOLS && engine != NULL &&
                           mcp_client_link_kind(engine) == MCP_LINK_HTTP &&
                           client->about->revision->era == MCP_MODERN;
     json_close_array(&self->entries.writer);
@@ -324,17 +324,17 @@ static bay_err take_entries(fetch *self, json_val entries, const char **out_why)
     json_iter iter = json_iter_of(entries);
     if (!json_is(entries, JSON_ARRAY)) {
         *out_why = "the result has no such list";
-        return BAY_PROTOCOL;
+        return BAY_ERR_PROTOCOL;
     }
     while (json_next(&iter)) {
         if (++self->count > CLIENT_MAX_ENTRIES) {
             *out_why = "too many entries";
-            return BAY_LIMIT;
+            return BAY_ERR_LIMIT;
         }
         json_put_val(&self->entries.writer, iter.value);
     }
     bay_err err = self->entries.text.err;
-    *out_why = err == BAY_LIMIT ? "the list is too large" : "out of memory";
+    *out_why = err == BAY_ERR_LIMIT ? "the list is too large" : "out of memory";
     return err;
 }
 
@@ -361,20 +361,20 @@ static bay_err take_cursor(fetch *self, json_val cursor, buf *out, const char **
     }
     *out_why = "nextCursor is no string";
     if (!json_is(cursor, JSON_STRING)) {
-        return BAY_PROTOCOL;
+        return BAY_ERR_PROTOCOL;
     }
     *out_why = "a cursor came back that had led to a page before: the list would never end";
     if (map_get(&self->cursors, raw) != NULL) {
-        return BAY_PROTOCOL;
+        return BAY_ERR_PROTOCOL;
     }
     *out_why = "too many pages";
     if (self->pages >= CLIENT_MAX_PAGES) {
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     *out_why = "out of memory";
     char *copy = mem_dup(raw.at, raw.len);
-    bay_err err =
-        copy != NULL ? map_put(&self->cursors, (bay_str){copy, raw.len}, copy, NULL) : BAY_NOMEM;
+    bay_err err = copy != NULL ? map_put(&self->cursors, (bay_str){copy, raw.len}, copy, NULL)
+                               : BAY_ERR_NOMEM;
     if (err != BAY_OK) {
         mem_free(copy);
         return err;
@@ -430,7 +430,7 @@ static bay_err fetch_page(fetch *self, const char *params, bay_diag *diag)
     if (request != NULL) {
         request->is_internal = true;
     }
-    return bay_request_start(request, page_done, self, diag);
+    return bay_request_start(request, diag, page_done, self);
 }
 
 static uint64_t hearing_now(bay_client *self, int index)
@@ -465,7 +465,7 @@ static bay_err fetch_start(bay_client *self, int index, list_wait *waiter, bay_d
     }
     fetch *made = mem_zalloc(sizeof(*made));
     if (made == NULL) {
-        return diag_set(diag, BAY_NOMEM, "out of memory");
+        return diag_set(diag, BAY_ERR_NOMEM, "out of memory");
     }
     *made = (fetch){.client = self,
                     .cache = cache,
@@ -488,7 +488,7 @@ void sdk_lists_changed(bay_client *self, bay_kind kind)
 {
     for (int i = 0; i < CLIENT_KINDS; i++) {
         bool is_meant = kinds[i].kind == kind ||
-                        (kind == BAY_RESOURCES && kinds[i].change == MCP_CHANGE_RESOURCES);
+                        (kind == BAY_KIND_RESOURCES && kinds[i].change == MCP_CHANGE_RESOURCES);
         if (is_meant) {
             self->caches[i].is_stale = true;
             self->caches[i].generation++;
@@ -522,7 +522,7 @@ bay_err bay_client_list(bay_client *client, bay_kind kind, bay_list **out, bay_d
 {
     int index = kind_index(kind);
     if (client == NULL || index < 0 || out == NULL) {
-        return diag_set(diag, BAY_INVALID, "a list of one kind is asked for");
+        return diag_set(diag, BAY_ERR_INVALID, "a list of one kind is asked for");
     }
     if (!asker_is_inside(&client->base)) {
         (void)loop_turn(client->base.loop, 0); /* a change may have been told meanwhile */
@@ -555,19 +555,19 @@ bay_err bay_client_list(bay_client *client, bay_kind kind, bay_list **out, bay_d
     return BAY_OK;
 }
 
-bay_err bay_client_list_start(bay_client *client, bay_kind kind, bay_listed listed, void *user,
-                              bay_diag *diag)
+bay_err bay_client_list_start(bay_client *client, bay_kind kind, bay_diag *diag,
+                              bay_listed_fn listed, void *user)
 {
     int index = kind_index(kind);
     if (client == NULL || index < 0 || listed == NULL) {
-        return diag_set(diag, BAY_INVALID, "a list of one kind is asked for, and who takes it");
+        return diag_set(diag, BAY_ERR_INVALID, "a list of one kind is asked for, and who takes it");
     }
     if (client->listing_count >= CLIENT_MAX_LISTINGS) {
-        return diag_set(diag, BAY_BUSY, "%zu lists are asked for", client->listing_count);
+        return diag_set(diag, BAY_ERR_BUSY, "%zu lists are asked for", client->listing_count);
     }
     listing *made = mem_zalloc(sizeof(*made));
     if (made == NULL) {
-        return diag_set(diag, BAY_NOMEM, "out of memory");
+        return diag_set(diag, BAY_ERR_NOMEM, "out of memory");
     }
     client_cache *cache = &client->caches[index];
     *made = (listing){.cache = cache, .listed = listed, .user = user};
@@ -624,7 +624,7 @@ static bool is_modern_http(bay_client *self)
 bool sdk_lists_needs_tools(const bay_request *request)
 {
     bay_client *client = request->client;
-    const client_cache *cache = &client->caches[kind_index(BAY_TOOLS)];
+    const client_cache *cache = &client->caches[kind_index(BAY_KIND_TOOLS)];
     return cache->list == NULL && cache->refused_on != client->links &&
            str_eq(sdk_request_round_method(request), STR("tools/call")) && is_modern_http(client) &&
            bay_client_has(client, "tools");
@@ -636,7 +636,7 @@ bool sdk_lists_fetch_tools_for(bay_request *request)
     if (!str_eq(sdk_request_round_method(request), STR("tools/call")) || !is_modern_http(client)) {
         return false;
     }
-    if (fetch_start(client, kind_index(BAY_TOOLS), NULL, NULL) != BAY_OK) {
+    if (fetch_start(client, kind_index(BAY_KIND_TOOLS), NULL, NULL) != BAY_OK) {
         return false;
     }
     sdk_request_wait_for_tools(request);
@@ -645,7 +645,7 @@ bool sdk_lists_fetch_tools_for(bay_request *request)
 
 static const list_entry *known_tool(const bay_client *self, json_val name)
 {
-    const bay_list *known = self->caches[kind_index(BAY_TOOLS)].list;
+    const bay_list *known = self->caches[kind_index(BAY_KIND_TOOLS)].list;
     for (size_t i = 0; known != NULL && i < known->count; i++) {
         if (json_str_eq(name, known->entries[i].name)) {
             return &known->entries[i];
@@ -672,7 +672,7 @@ bool sdk_lists_tool_may_repeat(const bay_request *request)
 bay_err sdk_lists_tool_params(bay_client *self, json_val name, const mcp_param_table **out,
                               bay_diag *diag)
 {
-    const bay_list *known = self->caches[kind_index(BAY_TOOLS)].list;
+    const bay_list *known = self->caches[kind_index(BAY_KIND_TOOLS)].list;
     if (!is_modern_http(self)) {
         return BAY_OK;
     }
@@ -683,7 +683,7 @@ bay_err sdk_lists_tool_params(bay_client *self, json_val name, const mcp_param_t
     }
     for (size_t i = 0; known != NULL && i < known->rejected_count; i++) {
         if (json_str_eq(name, known->rejected_names[i])) {
-            return diag_set(diag, BAY_PROTOCOL, "the server must mend this tool. %.*s",
+            return diag_set(diag, BAY_ERR_PROTOCOL, "the server must mend this tool. %.*s",
                             BAY_STR(str_head(known->rejected[i], 180)));
         }
     }

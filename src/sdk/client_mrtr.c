@@ -118,7 +118,7 @@ static void put_off(rounds *self, bay_diag *diag)
 {
     uint32_t pause = 0;
     if (self->waited >= ROUNDS_MAX_WAITS) {
-        diag_set(diag, BAY_LIMIT, "the server put the request off %d times", ROUNDS_MAX_WAITS);
+        diag_set(diag, BAY_ERR_LIMIT, "the server put the request off %d times", ROUNDS_MAX_WAITS);
         client_mrtr_fail(self->request, diag);
         return;
     }
@@ -139,7 +139,7 @@ static bay_err read_round(rounds *self, json_val result, json_val *out_requests,
     bool has_requests = json_is(members[0], JSON_OBJECT);
     if (err != BAY_OK || (!has_state && !json_is(members[1], JSON_MISSING)) ||
         (!has_requests && !json_is(members[0], JSON_MISSING)) || (!has_state && !has_requests)) {
-        return diag_set(diag, BAY_PROTOCOL,
+        return diag_set(diag, BAY_ERR_PROTOCOL,
                         "the server requires input but says neither which nor for what state");
     }
     buf_clear(&self->state);
@@ -158,7 +158,7 @@ void sdk_mrtr_state_continue(bay_request *request, json_val result)
         mcp_method_find(sdk_request_method(request), MCP_LATEST, MCP_SENDER_CLIENT);
     if (method == NULL || (method->flags & MCP_FLAG_MRTR) == 0) {
         /* mcp 2026-07-28 basic/patterns/mrtr: Supported Requests */
-        diag_set(&diag, BAY_PROTOCOL,
+        diag_set(&diag, BAY_ERR_PROTOCOL,
                  "%.*s was answered by a request for input, which it cannot be",
                  BAY_STR(str_head(sdk_request_method(request), 64)));
         client_mrtr_fail(request, &diag);
@@ -166,7 +166,7 @@ void sdk_mrtr_state_continue(bay_request *request, json_val result)
     }
     rounds *self = rounds_of(request);
     if (self == NULL) {
-        diag_set(&diag, BAY_NOMEM, "out of memory");
+        diag_set(&diag, BAY_ERR_NOMEM, "out of memory");
         client_mrtr_fail(request, &diag);
         return;
     }
@@ -179,7 +179,7 @@ void sdk_mrtr_state_continue(bay_request *request, json_val result)
     } else if (json_is(requests, JSON_MISSING)) {
         put_off(self, &diag);
     } else if (self->asked >= ROUNDS_MAX) {
-        diag_set(&diag, BAY_LIMIT, "the server required input %d times", ROUNDS_MAX);
+        diag_set(&diag, BAY_ERR_LIMIT, "the server required input %d times", ROUNDS_MAX);
         client_mrtr_fail(request, &diag);
     } else {
         self->asked++;

@@ -57,10 +57,10 @@ struct bay_client_options {
     bool trusts_hints; /* readOnlyHint and idempotentHint decide what is sent again */
     bool has_roots;
     unsigned elicitation_modes; /* 0: no handler */
-    bay_asked elicitation_asked;
+    bay_asked_fn elicitation_asked;
     void *elicitation_user;
-    char *sampling_capability; /* raw object; NULL: {} */
-    bay_asked sampling_asked;  /* NULL: no sampling */
+    char *sampling_capability;   /* raw object; NULL: {} */
+    bay_asked_fn sampling_asked; /* NULL: no sampling */
     void *sampling_user;
     void (*changed)(bay_client *client, bay_kind kind, void *user);
     void *changed_user;
@@ -171,7 +171,7 @@ struct bay_request {
     void *logged_user;
     void *held;
     void (*release)(void *held);
-    bay_done done;
+    bay_request_done_fn done;
     void *user;
 };
 

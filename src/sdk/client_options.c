@@ -116,7 +116,7 @@ void bay_client_options_env(bay_client_options *options, const char *assignment)
         return;
     }
     if (assignment == NULL || assignment[0] == '=' || strchr(assignment, '=') == NULL) {
-        asker_options_fault(&options->base, BAY_INVALID, "a variable is given as NAME=VALUE");
+        asker_options_fault(&options->base, BAY_ERR_INVALID, "a variable is given as NAME=VALUE");
         return;
     }
     asker_options_add(&options->base, &options->env, assignment, NULL, "variables");
@@ -140,7 +140,7 @@ void bay_client_options_revisions(bay_client_options *options, const char *oldes
     from = oldest != NULL ? mcp_revision_find(str_of(oldest)) : from;
     to = newest != NULL ? mcp_revision_find(str_of(newest)) : to;
     if (from == NULL || to == NULL || from->id > to->id) {
-        asker_options_fault(&options->base, BAY_INVALID,
+        asker_options_fault(&options->base, BAY_ERR_INVALID,
                             "no revisions \"%.20s\" to \"%.20s\": see bay_client_options_revisions",
                             oldest != NULL ? oldest : "", newest != NULL ? newest : "");
         return;
@@ -199,10 +199,10 @@ static bool is_object(bay_client_options *options, const char *text, const char 
     bay_err err = json_parse(&doc, str_of(text), NULL, &memory, NULL);
     bool is_one = err == BAY_OK && json_is(json_root(&doc), JSON_OBJECT);
     arena_fini(&memory);
-    if (err == BAY_NOMEM) {
+    if (err == BAY_ERR_NOMEM) {
         asker_options_fault(&options->base, err, "out of memory");
     } else if (!is_one) {
-        asker_options_fault(&options->base, BAY_INVALID, "%.80s: no JSON object", what);
+        asker_options_fault(&options->base, BAY_ERR_INVALID, "%.80s: no JSON object", what);
     }
     return is_one;
 }
@@ -213,26 +213,26 @@ void bay_client_options_extension(bay_client_options *options, const char *id, c
         return;
     }
     if (id == NULL || id[0] == '\0') {
-        asker_options_fault(&options->base, BAY_INVALID, "an extension needs an id");
+        asker_options_fault(&options->base, BAY_ERR_INVALID, "an extension needs an id");
     } else if (is_object(options, settings, id)) {
         asker_options_add(&options->base, &options->extensions, id,
                           settings != NULL ? settings : "{}", "extensions");
     }
 }
 
-void bay_client_options_log_to(bay_client_options *options, bay_log_sink sink, void *user,
-                               bay_log_level most_verbose)
+void bay_client_options_log_to(bay_client_options *options, bay_log_level most_verbose,
+                               bay_log_fn sink, void *user)
 {
     if (options != NULL) {
         options->base.log = (log_target){sink, user, most_verbose};
     }
 }
 
-void bay_client_options_elicitation(bay_client_options *options, unsigned modes, bay_asked asked,
+void bay_client_options_elicitation(bay_client_options *options, unsigned modes, bay_asked_fn asked,
                                     void *user)
 {
     if (options != NULL) {
-        unsigned known = modes & (unsigned)(BAY_ELICIT_FORM | BAY_ELICIT_URL);
+        unsigned known = modes & (unsigned)(BAY_ELICITATION_FORM | BAY_ELICITATION_URL);
         options->elicitation_modes = asked != NULL ? known : 0;
         options->elicitation_asked = asked;
         options->elicitation_user = user;
@@ -240,7 +240,7 @@ void bay_client_options_elicitation(bay_client_options *options, unsigned modes,
 }
 
 void bay_client_options_sampling(bay_client_options *options, const char *capability,
-                                 bay_asked asked, void *user)
+                                 bay_asked_fn asked, void *user)
 {
     if (options != NULL && is_object(options, capability, "the sampling capability")) {
         asker_options_replace(&options->base, &options->sampling_capability, capability,
@@ -256,7 +256,7 @@ void bay_client_options_root(bay_client_options *options, const char *uri, const
         return;
     }
     if (uri == NULL || uri[0] == '\0') {
-        asker_options_fault(&options->base, BAY_INVALID, "a root needs a URI");
+        asker_options_fault(&options->base, BAY_ERR_INVALID, "a root needs a URI");
         return;
     }
     options->has_roots = true;
@@ -310,11 +310,11 @@ static void write_elicitation(const bay_client_options *options, json_writer *ou
 {
     json_key_lit(out, "elicitation");
     json_open_object(out);
-    if ((options->elicitation_modes & BAY_ELICIT_FORM) != 0) {
+    if ((options->elicitation_modes & BAY_ELICITATION_FORM) != 0) {
         json_key_lit(out, "form");
         json_put_raw(out, STR("{}"));
     }
-    if ((options->elicitation_modes & BAY_ELICIT_URL) != 0) {
+    if ((options->elicitation_modes & BAY_ELICITATION_URL) != 0) {
         json_key_lit(out, "url");
         json_put_raw(out, STR("{}"));
     }

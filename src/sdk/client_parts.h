@@ -32,7 +32,8 @@ bay_err sdk_request_again(bay_request *self, bay_str method, bay_str params,
 /* The same after a pause; the request's own time limits go on. */
 bay_err sdk_request_later(bay_request *self, bay_str method, bay_str params, uint32_t after_ms,
                           bay_diag *diag) BAY_MUST_CHECK;
-/* Ends it with a result (copied), or with an error. `error_object`: of BAY_REMOTE, raw, or empty.
+/* Ends it with a result (copied), or with an error. `error_object`: of BAY_ERR_REMOTE, raw, or
+ * empty.
  */
 void sdk_request_succeed(bay_request *self, json_val result);
 void sdk_request_fail(bay_request *self, const bay_diag *diag, json_val error_object);
@@ -55,8 +56,8 @@ bool sdk_question_arrived(bay_client *client, bay_request *during, const rpc_mes
 void sdk_question_withdrawn(bay_client *client, bay_str id);
 /* One input request of a round, asked of the same handlers. `answered` runs exactly once, in a
  * later turn or inside; `result` is a raw object, or empty and `code` and `message` say why there
- * is none. BAY_NOMEM: it does not run. `*out` is the question until it is answered, then NULL (so
- * `out` has to stay where it is); until then it may be dropped with sdk_question_drop. */
+ * is none. BAY_ERR_NOMEM: it does not run. `*out` is the question until it is answered, then NULL
+ * (so `out` has to stay where it is); until then it may be dropped with sdk_question_drop. */
 typedef void (*sdk_question_answered)(void *user, bay_str result, int code, bay_str message);
 bay_err sdk_question_ask(bay_client *client, bay_str method, json_val params,
                          sdk_question_answered answered, void *user,
@@ -124,7 +125,7 @@ void sdk_request_expire(bay_request *self);
 /* Sends it, or lets it wait. On failure it is as it was. */
 bay_err sdk_request_go(bay_request *self, bay_diag *diag) BAY_MUST_CHECK;
 void sdk_request_on_timer(void *argument);
-/* `text` as an object; empty: missing. BAY_INVALID, BAY_NOMEM. */
+/* `text` as an object; empty: missing. BAY_ERR_INVALID, BAY_ERR_NOMEM. */
 bay_err sdk_request_read(bay_str text, json_doc *doc, arena *memory, const char *what,
                          json_val *out, bay_diag *diag) BAY_MUST_CHECK;
 bay_str sdk_request_round_method(const bay_request *self);

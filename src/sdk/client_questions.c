@@ -116,7 +116,7 @@ static bay_err read_text(bay_question *self, const char *member, bay_str *out)
 {
     json_val value = json_get(self->params, str_of(member));
     bay_err err = json_str(value, &self->memory, out);
-    return err == BAY_TYPE ? BAY_OK : err;
+    return err == BAY_ERR_TYPE ? BAY_OK : err;
 }
 
 static bay_err client_questions_refuse(refusal *out, int code, const char *format, ...)
@@ -141,7 +141,7 @@ static bay_err read_form(bay_question *self, refusal *out)
         return BAY_OK;
     }
     bay_err err = schema_compile(self->form, NULL, &self->compiled, &diag);
-    if (err == BAY_NOMEM || err == BAY_OK) {
+    if (err == BAY_ERR_NOMEM || err == BAY_OK) {
         return err;
     }
     return client_questions_refuse(out, RPC_INVALID_PARAMS, "requestedSchema: %s", diag.text);
@@ -155,8 +155,8 @@ static bay_err read_elicitation(bay_question *self, unsigned modes, refusal *out
     bool is_form = json_is(mode, JSON_MISSING) || json_str_eq(mode, STR("form"));
     bool is_page = json_str_eq(mode, STR("url"));
     self->kind = is_page ? QUESTION_PAGE : QUESTION_FORM;
-    if ((!is_form && !is_page) || (is_form && (modes & BAY_ELICIT_FORM) == 0) ||
-        (is_page && (modes & BAY_ELICIT_URL) == 0)) {
+    if ((!is_form && !is_page) || (is_form && (modes & BAY_ELICITATION_FORM) == 0) ||
+        (is_page && (modes & BAY_ELICITATION_URL) == 0)) {
         return client_questions_refuse(out, RPC_INVALID_PARAMS,
                                        "this client did not declare this mode of elicitation");
     }
@@ -233,11 +233,11 @@ static bay_question *question_new(bay_str method, json_val params)
     return self;
 }
 
-/* Shows it to its handler. BAY_NOMEM: nothing happened. */
+/* Shows it to its handler. BAY_ERR_NOMEM: nothing happened. */
 static bay_err question_show(bay_question *self, bay_client *client, asked_method asked)
 {
     const bay_client_options *options = &client->options;
-    bay_asked handler =
+    bay_asked_fn handler =
         asked == ASKED_SAMPLING ? options->sampling_asked : options->elicitation_asked;
     void *user = asked == ASKED_SAMPLING ? options->sampling_user : options->elicitation_user;
     refusal why = {0};
@@ -292,21 +292,22 @@ bool sdk_question_arrived(bay_client *client, bay_request *during, const rpc_mes
         return true;
     }
     bay_question *self = NULL;
-    bay_err err = has_too_many(client) ? BAY_BUSY : BAY_NOMEM;
-    if (err == BAY_NOMEM) {
+    bay_err err = has_too_many(client) ? BAY_ERR_BUSY : BAY_ERR_NOMEM;
+    if (err == BAY_ERR_NOMEM) {
         self = question_new(request->method, request->params);
     }
     if (self != NULL) {
         self->id = mem_dup(request->id.at, request->id.len);
         self->id_len = request->id.len;
-        err = self->id != NULL ? question_show(self, client, asked) : BAY_NOMEM;
+        err = self->id != NULL ? question_show(self, client, asked) : BAY_ERR_NOMEM;
         if (err == BAY_OK) {
             return true;
         }
         question_free(self);
     }
     mcp_client_answer(engine, request->id, (bay_str){0}, RPC_INTERNAL_ERROR,
-                      err == BAY_BUSY ? STR("too many questions at once") : STR("out of memory"));
+                      err == BAY_ERR_BUSY ? STR("too many questions at once")
+                                          : STR("out of memory"));
     return true;
 }
 
@@ -328,7 +329,7 @@ bay_err sdk_question_ask(bay_client *client, bay_str method, json_val params,
     asked_method asked = method_of(client, method);
     bay_question *self = question_new(method, params);
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     *out = self;
     self->place = out;
@@ -418,18 +419,18 @@ static bay_err parse_object(const char *text, arena *memory, json_doc *doc, bay_
 {
     bay_err err = json_parse(doc, str_of(text), NULL, memory, diag);
     if (err == BAY_OK && !json_is(json_root(doc), JSON_OBJECT)) {
-        err = diag_set(diag, BAY_INVALID, "a JSON object was expected");
+        err = diag_set(diag, BAY_ERR_INVALID, "a JSON object was expected");
     }
     if (err == BAY_OK) {
         err = json_check_duplicates(json_root(doc), diag);
     }
-    if (err == BAY_OK || err == BAY_NOMEM) {
+    if (err == BAY_OK || err == BAY_ERR_NOMEM) {
         return err;
     }
     if (diag != NULL) {
-        diag->code = BAY_INVALID;
+        diag->code = BAY_ERR_INVALID;
     }
-    return BAY_INVALID;
+    return BAY_ERR_INVALID;
 }
 
 /* Appends the result that accepts the form; `memory` is the caller's. */
@@ -466,10 +467,10 @@ static bay_err write_form(const bay_question *self, const char *content, arena *
 bay_err bay_question_accept(bay_question *question, const char *content, bay_diag *diag)
 {
     if (!question_is_open(question)) {
-        return diag_set(diag, BAY_STATE, "the question has been answered");
+        return diag_set(diag, BAY_ERR_STATE, "the question has been answered");
     }
     if (question->kind == QUESTION_SAMPLING) {
-        return diag_set(diag, BAY_STATE, "sampling is answered with bay_question_reply");
+        return diag_set(diag, BAY_ERR_STATE, "sampling is answered with bay_question_reply");
     }
     if (question->kind == QUESTION_PAGE) {
         question_answer(question, STR("{\"action\":\"accept\"}"), 0, (bay_str){0});
@@ -566,7 +567,7 @@ void bay_question_result(bay_question *question, const char *object)
     if (err == BAY_OK) {
         question_answer(question, json_raw(json_root(&doc)), 0, (bay_str){0});
     } else {
-        answer_fault(question, err == BAY_NOMEM ? "out of memory" : "it is no JSON object");
+        answer_fault(question, err == BAY_ERR_NOMEM ? "out of memory" : "it is no JSON object");
     }
     arena_fini(&memory);
 }

@@ -17,7 +17,7 @@ typedef struct reply_member {
 static bay_err take_text(bay_reply *self, json_val value, bay_str *out)
 {
     bay_err err = json_str(value, &self->memory, out);
-    if (err == BAY_TYPE) {
+    if (err == BAY_ERR_TYPE) {
         *out = (bay_str){NULL, 0};
         err = BAY_OK;
     }
@@ -96,7 +96,7 @@ static bay_err read_items(bay_reply *self)
     }
     self->items = arena_array(&self->memory, count, sizeof(*self->items));
     if (self->items == NULL) {
-        return self->memory.is_full ? BAY_LIMIT : BAY_NOMEM;
+        return self->memory.is_full ? BAY_ERR_LIMIT : BAY_ERR_NOMEM;
     }
     json_iter iter = json_iter_of(lists[which]);
     while (json_next(&iter)) {
@@ -149,7 +149,7 @@ static bay_err read_members(bay_reply *self)
     }
     self->members = arena_array(&self->memory, count, sizeof(*self->members));
     if (self->members == NULL) {
-        return self->memory.is_full ? BAY_LIMIT : BAY_NOMEM;
+        return self->memory.is_full ? BAY_ERR_LIMIT : BAY_ERR_NOMEM;
     }
     bay_err err = decode_escaped(self, self->structured);
     return err == BAY_OK ? decode_escaped(self, self->root) : err;
@@ -158,14 +158,14 @@ static bay_err read_members(bay_reply *self)
 bay_err sdk_reply_new(json_val result, bay_reply **out)
 {
     if (json_raw(result).len > CLIENT_MAX_REPLY) {
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     bay_reply *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     arena_init(&self->memory, CLIENT_MAX_PARSED);
-    bay_err err = json_is(result, JSON_MISSING) ? BAY_SYNTAX
+    bay_err err = json_is(result, JSON_MISSING) ? BAY_ERR_SYNTAX
                                                 : json_clone_in(result, &self->memory, &self->root);
     if (err == BAY_OK) {
         self->structured = json_get(self->root, STR("structuredContent"));
@@ -236,7 +236,7 @@ bay_err bay_reply_bytes(const bay_reply *reply, size_t index, void **out, size_t
 {
     const reply_item *item = item_at(reply, index);
     if (item->kind == BAY_CONTENT_NONE) {
-        return BAY_NOTFOUND;
+        return BAY_ERR_NOT_FOUND;
     }
     if (item->data.at == NULL) { /* text is bytes, too */
         void *copy = item->text.at != NULL ? mem_dup(item->text.at, item->text.len) : NULL;
@@ -244,7 +244,7 @@ bay_err bay_reply_bytes(const bay_reply *reply, size_t index, void **out, size_t
             *out = copy;
             *out_len = item->text.len;
         }
-        return item->text.at == NULL ? BAY_TYPE : copy != NULL ? BAY_OK : BAY_NOMEM;
+        return item->text.at == NULL ? BAY_ERR_TYPE : copy != NULL ? BAY_OK : BAY_ERR_NOMEM;
     }
     buf bytes;
     buf_init(&bytes, CLIENT_MAX_REPLY);
@@ -260,7 +260,7 @@ bay_err bay_reply_bytes(const bay_reply *reply, size_t index, void **out, size_t
     return BAY_OK;
 }
 
-void bay_bytes_free(void *bytes)
+void bay_free(void *bytes)
 {
     mem_free(bytes);
 }
@@ -280,7 +280,7 @@ bay_str bay_reply_json(const bay_reply *reply)
     return reply != NULL ? json_raw(reply->root) : (bay_str){NULL, 0};
 }
 
-bay_str bay_reply_member(const bay_reply *reply, const char *name)
+bay_str bay_reply_str(const bay_reply *reply, const char *name)
 {
     bay_str text = {NULL, 0};
     if (reply == NULL || name == NULL) {

@@ -161,7 +161,7 @@ void bay_request_meta(bay_request *request, const char *json)
     }
 }
 
-void bay_request_keep_task(bay_request *request)
+void bay_request_return_immediately(bay_request *request)
 {
     if (request != NULL) {
         request->keeps_task = true;
@@ -272,7 +272,7 @@ void sdk_request_fail(bay_request *self, const bay_diag *diag, json_val error_ob
     if (self->item.phase == ASKER_ENDED) {
         return;
     }
-    if (diag->code == BAY_REMOTE && !json_is(error_object, JSON_MISSING)) {
+    if (diag->code == BAY_ERR_REMOTE && !json_is(error_object, JSON_MISSING)) {
         bay_err err = sdk_reply_new(error_object, &reply);
         if (err != BAY_OK) {
             sdk_request_diag(self, &told, err, "the error could not be kept");
@@ -312,7 +312,7 @@ void bay_request_cancel(bay_request *request, const char *reason)
              has_reason ? reason : "");
     asker_touch(&request->client->base);
     sdk_request_withdraw(request, str_of(reason));
-    sdk_request_break(request, BAY_CANCELLED, text);
+    sdk_request_break(request, BAY_ERR_CANCELLED, text);
 }
 
 void sdk_request_expire(bay_request *self)
@@ -328,7 +328,7 @@ void sdk_request_expire(bay_request *self)
         snprintf(text, sizeof(text), "no result in %u ms", self->total_ms);
     }
     sdk_request_withdraw(self, STR("timed out"));
-    sdk_request_break(self, BAY_TIMEOUT, text);
+    sdk_request_break(self, BAY_ERR_TIMEOUT, text);
 }
 
 /* ---- as an asker has it ---------------------------------------------------------------------- */
@@ -352,9 +352,9 @@ void sdk_request_ended(asker_item *item, const void *answer)
 {
     bay_request *self = request_of(item);
     bay_client *client = self->client;
-    if (!self->is_internal || item->diag.code == BAY_REMOTE) {
+    if (!self->is_internal || item->diag.code == BAY_ERR_REMOTE) {
         buf_clear(&client->remote_error);
-        if (item->diag.code == BAY_REMOTE && answer != NULL) {
+        if (item->diag.code == BAY_ERR_REMOTE && answer != NULL) {
             buf_str(&client->remote_error, bay_reply_json(answer));
         }
     }
@@ -394,7 +394,7 @@ static bay_err request_check(bay_request *self, bay_diag *diag)
         return diag_set(diag, err, "the request: %s", bay_err_text(err));
     }
     if (self->has_bad_level) {
-        return diag_set(diag, BAY_INVALID,
+        return diag_set(diag, BAY_ERR_INVALID,
                         "no such level of log messages: debug, info, notice, "
                         "warning, error, critical, alert, emergency");
     }
@@ -404,26 +404,26 @@ static bay_err request_check(bay_request *self, bay_diag *diag)
     if (err == BAY_OK) {
         err = sdk_request_read(buf_view(&self->meta), &meta_doc, &memory, "_meta", &meta, diag);
     }
-    if (err == BAY_INVALID && self->arguments_len != SIZE_MAX) {
-        err = diag_set(diag, BAY_INVALID, "the arguments are no JSON object");
+    if (err == BAY_ERR_INVALID && self->arguments_len != SIZE_MAX) {
+        err = diag_set(diag, BAY_ERR_INVALID, "the arguments are no JSON object");
     }
     /* what was spliced in is one object, and not the end of ours and something else */
     json_val arguments = json_get(params, STR("arguments"));
     if (err == BAY_OK && self->arguments_len != SIZE_MAX &&
         (!json_is(arguments, JSON_OBJECT) || json_raw(arguments).len != self->arguments_len)) {
-        err = diag_set(diag, BAY_INVALID, "the arguments are no JSON object");
+        err = diag_set(diag, BAY_ERR_INVALID, "the arguments are no JSON object");
     }
     arena_fini(&memory);
     return err;
 }
 
-static bay_err request_start(bay_request *request, asker_wait *wait, bay_done done, void *user,
-                             bay_diag *diag)
+static bay_err request_start(bay_request *request, asker_wait *wait, bay_request_done_fn done,
+                             void *user, bay_diag *diag)
 {
     bay_diag why = {0};
     bay_client *client = request->client;
     if (request->item.phase != ASKER_NEW) {
-        return diag_set(diag, BAY_STATE, "the request was started already");
+        return diag_set(diag, BAY_ERR_STATE, "the request was started already");
     }
     asker_touch(&client->base);
     bay_err err = request_check(request, &why);
@@ -447,10 +447,11 @@ static bay_err request_start(bay_request *request, asker_wait *wait, bay_done do
     return err;
 }
 
-bay_err bay_request_start(bay_request *request, bay_done done, void *user, bay_diag *diag)
+bay_err bay_request_start(bay_request *request, bay_diag *diag, bay_request_done_fn done,
+                          void *user)
 {
     if (request == NULL) {
-        return diag_set(diag, BAY_NOMEM, "no request: out of memory, or nothing was named");
+        return diag_set(diag, BAY_ERR_NOMEM, "no request: out of memory, or nothing was named");
     }
     return request_start(request, NULL, done, user, diag);
 }
@@ -459,7 +460,7 @@ bay_err bay_request_run(bay_request *request, bay_reply **out, bay_diag *diag)
 {
     asker_wait wait = {0};
     if (request == NULL) {
-        return diag_set(diag, BAY_NOMEM, "out of memory");
+        return diag_set(diag, BAY_ERR_NOMEM, "out of memory");
     }
     asker *of = &request->client->base;
     bay_err err = asker_check_waiting(of, diag);

@@ -11,7 +11,7 @@
 
 static bay_err no_client(bay_diag *diag)
 {
-    return diag_set(diag, BAY_INVALID, "no client");
+    return diag_set(diag, BAY_ERR_INVALID, "no client");
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
@@ -20,7 +20,8 @@ bay_err bay_client_call(bay_client *client, const char *tool, const char *argume
                         bay_reply **out, bay_diag *diag)
 {
     if (client == NULL || tool == NULL) {
-        return client == NULL ? no_client(diag) : diag_set(diag, BAY_INVALID, "no tool is named");
+        return client == NULL ? no_client(diag)
+                              : diag_set(diag, BAY_ERR_INVALID, "no tool is named");
     }
     return bay_request_run(bay_request_tool(client, tool, arguments), out, diag);
 }
@@ -43,7 +44,7 @@ static bay_request *request_uri(bay_client *client, const char *method, const ch
 bay_err bay_client_read(bay_client *client, const char *uri, bay_reply **out, bay_diag *diag)
 {
     if (client == NULL || uri == NULL) {
-        return client == NULL ? no_client(diag) : diag_set(diag, BAY_INVALID, "no URI");
+        return client == NULL ? no_client(diag) : diag_set(diag, BAY_ERR_INVALID, "no URI");
     }
     return bay_request_run(request_uri(client, "resources/read", uri), out, diag);
 }
@@ -52,7 +53,8 @@ bay_err bay_client_prompt(bay_client *client, const char *prompt, const char *ar
                           bay_reply **out, bay_diag *diag)
 {
     if (client == NULL || prompt == NULL) {
-        return client == NULL ? no_client(diag) : diag_set(diag, BAY_INVALID, "no prompt is named");
+        return client == NULL ? no_client(diag)
+                              : diag_set(diag, BAY_ERR_INVALID, "no prompt is named");
     }
     return bay_request_run(sdk_request_named(client, "prompts/get", prompt, arguments), out, diag);
 }
@@ -64,7 +66,8 @@ bay_err bay_client_complete(bay_client *client, const char *reference, const cha
         return no_client(diag);
     }
     if (reference == NULL || argument == NULL || value == NULL) {
-        return diag_set(diag, BAY_INVALID, "a completion needs a reference, an argument, a value");
+        return diag_set(diag, BAY_ERR_INVALID,
+                        "a completion needs a reference, an argument, a value");
     }
     bool is_template = strstr(reference, "://") != NULL;
     bay_request *request = bay_request_new(client, "completion/complete", NULL);
@@ -95,7 +98,7 @@ bay_err bay_client_request(bay_client *client, const char *method, const char *p
                            bay_reply **out, bay_diag *diag)
 {
     if (client == NULL || method == NULL) {
-        return client == NULL ? no_client(diag) : diag_set(diag, BAY_INVALID, "no method");
+        return client == NULL ? no_client(diag) : diag_set(diag, BAY_ERR_INVALID, "no method");
     }
     return bay_request_run(bay_request_new(client, method, params), out, diag);
 }
@@ -116,12 +119,12 @@ static bay_err await_ready(bay_client *self, bay_diag *diag)
     /* server/discover and ping are answered by whoever is there; their absence is an answer, too */
     bay_diag why = {0};
     err = bay_client_ping(self, &why);
-    if (err != BAY_OK && err != BAY_REMOTE && err != BAY_UNSUPPORTED) {
+    if (err != BAY_OK && err != BAY_ERR_REMOTE && err != BAY_ERR_UNSUPPORTED) {
         return diag_set(diag, err, "%s", why.text);
     }
     return self->phase == CLIENT_READY && sdk_client_engine(self) != NULL
                ? BAY_OK
-               : diag_set(diag, BAY_CLOSED, "%s: the connection was lost", self->base.shown);
+               : diag_set(diag, BAY_ERR_CLOSED, "%s: the connection was lost", self->base.shown);
 }
 
 static bool is_modern(const bay_client *self)
@@ -153,14 +156,14 @@ bay_err bay_client_notify(bay_client *client, const char *method, const char *pa
     arena memory;
     json_doc doc;
     if (client == NULL || method == NULL) {
-        return client == NULL ? no_client(diag) : diag_set(diag, BAY_INVALID, "no method");
+        return client == NULL ? no_client(diag) : diag_set(diag, BAY_ERR_INVALID, "no method");
     }
     bay_err err = BAY_OK;
     if (params != NULL) {
         arena_init(&memory, CLIENT_MAX_PARSED);
         err = json_parse(&doc, str_of(params), NULL, &memory, diag);
         if (err == BAY_OK && !json_is(json_root(&doc), JSON_OBJECT)) {
-            err = diag_set(diag, BAY_INVALID, "%s: the params are no JSON object", method);
+            err = diag_set(diag, BAY_ERR_INVALID, "%s: the params are no JSON object", method);
         }
         arena_fini(&memory);
     }
@@ -191,7 +194,7 @@ static bay_err remember(bay_client *self, bay_str uri, bay_diag *diag)
         return BAY_OK;
     }
     char *copy = mem_dup(uri.at, uri.len);
-    bay_err err = copy != NULL ? BAY_OK : BAY_NOMEM;
+    bay_err err = copy != NULL ? BAY_OK : BAY_ERR_NOMEM;
     if (err == BAY_OK) {
         err = map_put(&self->subscriptions, (bay_str){copy, uri.len}, copy, NULL);
     }
@@ -216,8 +219,8 @@ static bay_err listen_for(bay_client *self, bay_str uri, bay_diag *diag)
     bay_err err = mcp_client_subscribe(engine, uri, true, loop_now_ms(self->base.loop));
     if (err != BAY_OK) {
         return diag_set(diag, err, "%.*s at %s: %s", BAY_STR(str_head(uri, 100)), self->base.shown,
-                        err == BAY_UNSUPPORTED ? "the server has no subscriptions"
-                                               : bay_err_text(err));
+                        err == BAY_ERR_UNSUPPORTED ? "the server has no subscriptions"
+                                                   : bay_err_text(err));
     }
     for (;;) {
         engine = sdk_client_engine(self);
@@ -227,15 +230,15 @@ static bay_err listen_for(bay_client *self, bay_str uri, bay_diag *diag)
             return BAY_OK;
         }
         if (state == MCP_LISTEN_REFUSED) {
-            return diag_set(diag, BAY_UNSUPPORTED, "%s: the server refuses subscriptions/listen",
-                            self->base.shown);
+            return diag_set(diag, BAY_ERR_UNSUPPORTED,
+                            "%s: the server refuses subscriptions/listen", self->base.shown);
         }
         if (self->has_given_up) {
             return diag_set(diag, self->fault.code, "%s", self->fault.text);
         }
         if (now >= end) {
-            return diag_set(diag, BAY_TIMEOUT, "%s: a subscription was not acknowledged in time",
-                            self->base.shown);
+            return diag_set(diag, BAY_ERR_TIMEOUT,
+                            "%s: a subscription was not acknowledged in time", self->base.shown);
         }
         (void)loop_turn(self->base.loop, (int64_t)(end - now));
     }
@@ -246,7 +249,7 @@ static bay_err subscribe_by_request(bay_client *self, const char *uri, bool is_w
 {
     const char *method = is_wanted ? "resources/subscribe" : "resources/unsubscribe";
     if (is_wanted && !bay_client_has(self, "resources.subscribe")) {
-        return diag_set(diag, BAY_UNSUPPORTED, "%s has no subscriptions of resources",
+        return diag_set(diag, BAY_ERR_UNSUPPORTED, "%s has no subscriptions of resources",
                         self->base.shown);
     }
     /* first the stream on which updates come, then the updates */
@@ -261,7 +264,7 @@ static bay_err subscribe_by_request(bay_client *self, const char *uri, bool is_w
 bay_err bay_client_subscribe(bay_client *client, const char *uri, bay_diag *diag)
 {
     if (client == NULL || uri == NULL || uri[0] == '\0') {
-        return client == NULL ? no_client(diag) : diag_set(diag, BAY_INVALID, "no URI");
+        return client == NULL ? no_client(diag) : diag_set(diag, BAY_ERR_INVALID, "no URI");
     }
     bay_err err = asker_check_waiting(&client->base, diag);
     err = err == BAY_OK ? await_ready(client, diag) : err;
@@ -291,7 +294,7 @@ bay_err bay_client_subscribe(bay_client *client, const char *uri, bay_diag *diag
 bay_err bay_client_unsubscribe(bay_client *client, const char *uri, bay_diag *diag)
 {
     if (client == NULL || uri == NULL || uri[0] == '\0') {
-        return client == NULL ? no_client(diag) : diag_set(diag, BAY_INVALID, "no URI");
+        return client == NULL ? no_client(diag) : diag_set(diag, BAY_ERR_INVALID, "no URI");
     }
     bay_err err = asker_check_waiting(&client->base, diag);
     if (err != BAY_OK || map_get(&client->subscriptions, str_of(uri)) == NULL) {
@@ -318,7 +321,7 @@ bay_err bay_client_log_level(bay_client *client, const char *level, bay_diag *di
         return no_client(diag);
     }
     if (level != NULL && !mcp_log_level_find(str_of(level), &wanted)) {
-        return diag_set(diag, BAY_INVALID,
+        return diag_set(diag, BAY_ERR_INVALID,
                         "\"%.40s\" is no level: debug, info, notice, warning, error, critical, "
                         "alert, emergency",
                         level);
@@ -330,7 +333,8 @@ bay_err bay_client_log_level(bay_client *client, const char *level, bay_diag *di
     }
     if (!is_modern(client)) {
         if (!bay_client_has(client, "logging")) {
-            return diag_set(diag, BAY_UNSUPPORTED, "%s sends no log messages", client->base.shown);
+            return diag_set(diag, BAY_ERR_UNSUPPORTED, "%s sends no log messages",
+                            client->base.shown);
         }
         /* sessions have no level for "none": the least there is */
         char params[40];
@@ -381,7 +385,7 @@ bay_err bay_client_roots(bay_client *client, const char *const *pairs, bay_diag 
         return no_client(diag);
     }
     if (!client->options.has_roots) {
-        return diag_set(diag, BAY_STATE,
+        return diag_set(diag, BAY_ERR_STATE,
                         "this client declared no roots: give it one with bay_client_options_root "
                         "before it connects");
     }

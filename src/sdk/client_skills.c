@@ -111,11 +111,11 @@ static bay_err find_listed(const bay_list *listed, bay_str skill, json_val *out,
         }
     }
     if (found > 1) {
-        return diag_set(diag, BAY_INVALID,
+        return diag_set(diag, BAY_ERR_INVALID,
                         "%zu skills are called \"%.*s\": give the URI of the one that is meant",
                         found, BAY_STR(str_head(skill, 64)));
     }
-    return found == 1 ? BAY_OK : BAY_NOTFOUND;
+    return found == 1 ? BAY_OK : BAY_ERR_NOT_FOUND;
 }
 
 /* Its own copy of the entry, from skills/get. */
@@ -143,13 +143,13 @@ static bay_err get_unlisted(bay_client *client, bay_str skill, arena *memory, js
     err = json_clone_in(reply->root, memory, &whole);
     bay_reply_free(reply);
     if (err != BAY_OK) {
-        return diag_set(diag, BAY_NOMEM, "out of memory");
+        return diag_set(diag, BAY_ERR_NOMEM, "out of memory");
     }
     bay_str found = {NULL, 0};
     *out = json_get(whole, STR("skill"));
     if (json_str(json_get(*out, STR("uri")), memory, &found) != BAY_OK ||
         !is_uri_of(found, skill)) {
-        return diag_set(diag, BAY_PROTOCOL, "skills/get answered with another skill");
+        return diag_set(diag, BAY_ERR_PROTOCOL, "skills/get answered with another skill");
     }
     return BAY_OK;
 }
@@ -230,7 +230,8 @@ static bay_err find_file(wanted *self, bay_str path, arena *memory, bay_diag *di
         return BAY_OK;
     }
     if (!json_is(files, JSON_ARRAY)) {
-        return diag_set(diag, BAY_PROTOCOL, "the skill's entry does not say what it is made of");
+        return diag_set(diag, BAY_ERR_PROTOCOL,
+                        "the skill's entry does not say what it is made of");
     }
     json_iter iter = json_iter_of(files);
     while (json_next(&iter)) {
@@ -242,13 +243,13 @@ static bay_err find_file(wanted *self, bay_str path, arena *memory, bay_diag *di
         self->digest = json_get(iter.value, STR("digest"));
         if (!is_digest(self->digest) || self->size < 0 ||
             json_int64(json_get(iter.value, STR("size")), &self->size) != BAY_OK) {
-            return diag_set(diag, BAY_PROTOCOL,
+            return diag_set(diag, BAY_ERR_PROTOCOL,
                             "the skill's entry has no usable digest and size for \"%.*s\"",
                             BAY_STR(str_head(path, 100)));
         }
         return BAY_OK;
     }
-    return diag_set(diag, BAY_DENIED, "\"%.*s\" is none of the skill's files",
+    return diag_set(diag, BAY_ERR_DENIED, "\"%.*s\" is none of the skill's files",
                     BAY_STR(str_head(path, 100)));
 }
 
@@ -258,7 +259,7 @@ static bay_err find_root(wanted *self, arena *memory, bay_diag *diag)
     bay_str main_file;
     if (json_str(json_get(self->entry, STR("uri")), memory, &main_file) != BAY_OK ||
         !str_ends(main_file, STR("/" MAIN_FILE))) {
-        return diag_set(diag, BAY_PROTOCOL, "the skill's entry has no URI of a " MAIN_FILE);
+        return diag_set(diag, BAY_ERR_PROTOCOL, "the skill's entry has no URI of a " MAIN_FILE);
     }
     self->root = str_head(main_file, main_file.len - (sizeof(MAIN_FILE) - 1));
     return BAY_OK;
@@ -278,11 +279,11 @@ static bay_err check_front_matter(const wanted *self, bay_str file, bay_diag *di
     if (err == BAY_OK) {
         err = matter_compare(front, json_get(self->entry, STR("frontmatter")), &field);
         if (err != BAY_OK) {
-            diag_set(diag, BAY_DENIED, "its front matter is not what the entry says: \"%.*s\"",
+            diag_set(diag, BAY_ERR_DENIED, "its front matter is not what the entry says: \"%.*s\"",
                      BAY_STR(str_head(field, 64)));
         }
-    } else if (err != BAY_NOMEM) {
-        err = diag_set(diag, BAY_DENIED, "%s", why.text);
+    } else if (err != BAY_ERR_NOMEM) {
+        err = diag_set(diag, BAY_ERR_DENIED, "%s", why.text);
     }
     arena_fini(&memory);
     return err;
@@ -295,7 +296,7 @@ static bay_err check_bytes(const wanted *self, bay_str bytes, bay_diag *diag)
         return BAY_OK;
     }
     if ((uint64_t)self->size != bytes.len) {
-        return diag_set(diag, BAY_DENIED, "it has %zu bytes, the entry says %lld", bytes.len,
+        return diag_set(diag, BAY_ERR_DENIED, "it has %zu bytes, the entry says %lld", bytes.len,
                         (long long)self->size);
     }
     bay_err err = digest_sha256(bytes, digest);
@@ -304,7 +305,7 @@ static bay_err check_bytes(const wanted *self, bay_str bytes, bay_diag *diag)
     }
     return json_str_eq(self->digest, str_of(digest))
                ? BAY_OK
-               : diag_set(diag, BAY_DENIED, "its digest is not what the entry says");
+               : diag_set(diag, BAY_ERR_DENIED, "its digest is not what the entry says");
 }
 
 /* One item, either text or bytes, and nothing beside it: what is verified is what is read. */
@@ -316,23 +317,23 @@ static bay_err check_file(const wanted *self, const bay_reply *reply, bay_diag *
     bool has_blob = json_is(json_get(item, STR("blob")), JSON_STRING);
     if (json_count(contents) != 1 || has_text == has_blob ||
         json_check_duplicates(item, NULL) != BAY_OK) {
-        return diag_set(diag, BAY_DENIED, "the server's answer is not one file");
+        return diag_set(diag, BAY_ERR_DENIED, "the server's answer is not one file");
     }
     void *bytes = NULL;
     size_t len = 0;
     bay_err err = bay_reply_bytes(reply, 0, &bytes, &len);
-    if (err == BAY_NOMEM) {
+    if (err == BAY_ERR_NOMEM) {
         return diag_set(diag, err, "out of memory");
     }
     if (err != BAY_OK) {
-        return diag_set(diag, BAY_DENIED, "its bytes cannot be read");
+        return diag_set(diag, BAY_ERR_DENIED, "its bytes cannot be read");
     }
     bay_str file = {bytes, len};
     err = check_bytes(self, file, diag);
     if (err == BAY_OK && self->is_main) {
         err = check_front_matter(self, file, diag);
     }
-    bay_bytes_free(bytes);
+    bay_free(bytes);
     return err;
 }
 
@@ -345,13 +346,13 @@ static bay_err read_file(bay_client *client, const wanted *file, const char *ent
     bay_reply *reply = NULL;
     bay_diag why = {0};
     if (was_refused(client, entry_digest)) {
-        return diag_set(diag, BAY_DENIED,
+        return diag_set(diag, BAY_ERR_DENIED,
                         "a file of this skill was not what its entry says: "
                         "nothing of it is read until the entry changes");
     }
     char *address = mem_dup(file->uri.at, file->uri.len);
     bay_err err = address != NULL ? bay_client_read(client, address, &reply, diag)
-                                  : diag_set(diag, BAY_NOMEM, "out of memory");
+                                  : diag_set(diag, BAY_ERR_NOMEM, "out of memory");
     mem_free(address);
     if (err != BAY_OK) {
         return err;
@@ -362,7 +363,7 @@ static bay_err read_file(bay_client *client, const wanted *file, const char *ent
         return BAY_OK;
     }
     bay_reply_free(reply);
-    if (err == BAY_DENIED) {
+    if (err == BAY_ERR_DENIED) {
         LOG(LOG_WARN, "client", "%.*s is refused: %s", BAY_STR(str_head(file->uri, 200)), why.text);
         remember_refusal(client, entry_digest);
     }
@@ -375,14 +376,14 @@ static bay_err find_and_read(bay_client *client, const bay_list *listed, bay_str
     wanted file = {.is_main = str_eq(path, STR(MAIN_FILE))};
     char entry_digest[DIGEST_TEXT_BYTES + 1];
     bay_err err = find_listed(listed, skill, &file.entry, diag);
-    if (err == BAY_NOTFOUND && has_scheme(skill)) {
+    if (err == BAY_ERR_NOT_FOUND && has_scheme(skill)) {
         err = get_unlisted(client, skill, memory, &file.entry, diag);
-    } else if (err == BAY_NOTFOUND) {
+    } else if (err == BAY_ERR_NOT_FOUND) {
         return diag_set(diag, err, "%.100s: no skill is called \"%.*s\"", sdk_client_where(client),
                         BAY_STR(str_head(skill, 64)));
     }
     if (err == BAY_OK && json_check_duplicates(file.entry, NULL) != BAY_OK) {
-        err = diag_set(diag, BAY_PROTOCOL, "the skill's entry says something twice");
+        err = diag_set(diag, BAY_ERR_PROTOCOL, "the skill's entry says something twice");
     }
     err = err == BAY_OK ? find_root(&file, memory, diag) : err;
     err = err == BAY_OK ? find_file(&file, path, memory, diag) : err;
@@ -402,15 +403,15 @@ bay_err bay_client_skill_file(bay_client *client, const char *skill, const char 
     bay_list *listed = NULL;
     if (client == NULL || skill == NULL || skill[0] == '\0' || path == NULL || out == NULL ||
         !is_clean_path(str_of(path))) {
-        return diag_set(diag, BAY_INVALID,
+        return diag_set(diag, BAY_ERR_INVALID,
                         "a skill and the path of one of its files are asked for (SKILL.md)");
     }
     /* the skills extension: clients ask only servers that declare it */
     if (client->about != NULL && !bay_client_has(client, "extensions." MCP_EXTENSION_SKILLS)) {
-        return diag_set(diag, BAY_UNSUPPORTED, "%.100s: the server has no skills",
+        return diag_set(diag, BAY_ERR_UNSUPPORTED, "%.100s: the server has no skills",
                         sdk_client_where(client));
     }
-    bay_err err = bay_client_list(client, BAY_SKILLS, &listed, diag);
+    bay_err err = bay_client_list(client, BAY_KIND_SKILLS, &listed, diag);
     if (err != BAY_OK) {
         return err;
     }

@@ -24,7 +24,7 @@ bay_err sdk_target_copy_words(const char *const *argv, char ***out, bay_diag *di
         count++;
     }
     if (count > CLIENT_MAX_WORDS) {
-        return diag_set(diag, BAY_LIMIT, "a command of more than %d words", CLIENT_MAX_WORDS);
+        return diag_set(diag, BAY_ERR_LIMIT, "a command of more than %d words", CLIENT_MAX_WORDS);
     }
     char **words = mem_array(count + 1, sizeof(*words));
     for (size_t i = 0; words != NULL && i < count; i++) {
@@ -35,7 +35,7 @@ bay_err sdk_target_copy_words(const char *const *argv, char ***out, bay_diag *di
         }
     }
     if (words == NULL) {
-        return diag_set(diag, BAY_NOMEM, "out of memory");
+        return diag_set(diag, BAY_ERR_NOMEM, "out of memory");
     }
     *out = words;
     return BAY_OK;
@@ -46,7 +46,8 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* The word at `*at`, its quotes taken off, appended with a NUL. BAY_SYNTAX: a quote is not closed.
+/* The word at `*at`, its quotes taken off, appended with a NUL. BAY_ERR_SYNTAX: a quote is not
+ * closed.
  */
 static bay_err take_word(const char **at, buf *out)
 {
@@ -61,7 +62,7 @@ static bay_err take_word(const char **at, buf *out)
         }
     }
     buf_char(out, '\0');
-    return quote != '\0' ? BAY_SYNTAX : out->err;
+    return quote != '\0' ? BAY_ERR_SYNTAX : out->err;
 }
 
 bay_err sdk_target_words(const char *command, char ***out, bay_diag *diag)
@@ -78,19 +79,19 @@ bay_err sdk_target_words(const char *command, char ***out, bay_diag *diag)
         if (*at == '\0') {
             break;
         }
-        err = ++count > CLIENT_MAX_WORDS ? BAY_LIMIT : take_word(&at, &text);
+        err = ++count > CLIENT_MAX_WORDS ? BAY_ERR_LIMIT : take_word(&at, &text);
     }
     const char **argv = NULL;
-    if (err == BAY_SYNTAX) {
-        err = diag_set(diag, BAY_INVALID, "stdio:%.100s: a quote is not closed", command);
+    if (err == BAY_ERR_SYNTAX) {
+        err = diag_set(diag, BAY_ERR_INVALID, "stdio:%.100s: a quote is not closed", command);
     } else if (err != BAY_OK) {
         err = diag_set(diag, err, "stdio:%.100s: %s", command, bay_err_text(err));
     } else if (count == 0) {
-        err =
-            diag_set(diag, BAY_INVALID, "stdio: needs a command, as in stdio:./weather --units=c");
+        err = diag_set(diag, BAY_ERR_INVALID,
+                       "stdio: needs a command, as in stdio:./weather --units=c");
     } else {
         argv = mem_array(count + 1, sizeof(*argv));
-        err = argv != NULL ? BAY_OK : diag_set(diag, BAY_NOMEM, "out of memory");
+        err = argv != NULL ? BAY_OK : diag_set(diag, BAY_ERR_NOMEM, "out of memory");
     }
     const char *word = text.at;
     for (size_t i = 0; err == BAY_OK && i < count; i++) {

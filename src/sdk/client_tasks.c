@@ -38,25 +38,21 @@ typedef struct task {
     inputs *inputs;
 } task;
 
-typedef enum task_status {
-    TASK_WORKING,
-    TASK_INPUT_REQUIRED,
-    TASK_COMPLETED,
-    TASK_FAILED,
-    TASK_CANCELLED,
-    TASK_UNKNOWN,
-} task_status;
-
-static task_status status_of(json_val status)
+static bay_task_state status_of(json_val status)
 {
-    static const bay_str texts[] = {STR_INIT("working"), STR_INIT("input_required"),
-                                    STR_INIT("completed"), STR_INIT("failed"),
-                                    STR_INIT("cancelled")};
-    size_t i = 0;
-    while (i < TASK_UNKNOWN && !json_str_eq(status, texts[i])) {
-        i++;
+    static const bay_str texts[] = {
+        [BAY_TASK_STATE_WORKING] = STR_INIT("working"),
+        [BAY_TASK_STATE_COMPLETED] = STR_INIT("completed"),
+        [BAY_TASK_STATE_FAILED] = STR_INIT("failed"),
+        [BAY_TASK_STATE_CANCELLED] = STR_INIT("cancelled"),
+        [BAY_TASK_STATE_INPUT_REQUIRED] = STR_INIT("input_required"),
+    };
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        if (texts[i].len > 0 && json_str_eq(status, texts[i])) {
+            return (bay_task_state)i;
+        }
     }
-    return (task_status)i;
+    return BAY_TASK_STATE_UNKNOWN;
 }
 
 /* ---- life -------------------------------------------------------------------------------------
@@ -85,7 +81,7 @@ static task *task_new(bay_request *request, json_val result, bool is_ours)
     bay_str id = json_raw(json_get(result, STR("taskId")));
     if (!json_is(json_get(result, STR("taskId")), JSON_STRING) || id.len <= 2 ||
         id.len > TASK_MAX_ID) {
-        client_tasks_fail(request, BAY_PROTOCOL,
+        client_tasks_fail(request, BAY_ERR_PROTOCOL,
                           "the server answers with a task that has no usable taskId");
         return NULL;
     }
@@ -94,7 +90,7 @@ static task *task_new(bay_request *request, json_val result, bool is_ours)
     if (self == NULL || copy == NULL) {
         mem_free(self);
         mem_free(copy);
-        client_tasks_fail(request, BAY_NOMEM, NULL);
+        client_tasks_fail(request, BAY_ERR_NOMEM, NULL);
         return NULL;
     }
     self->request = request;
@@ -264,7 +260,8 @@ static void succeed(task *self, json_val result)
     if (json_is(final, JSON_OBJECT)) {
         sdk_request_succeed(self->request, final);
     } else {
-        client_tasks_fail(self->request, BAY_PROTOCOL, "the task was completed without a result");
+        client_tasks_fail(self->request, BAY_ERR_PROTOCOL,
+                          "the task was completed without a result");
     }
 }
 
@@ -275,7 +272,7 @@ static bay_str text_of(json_val value, arena *memory)
     return json_str(value, memory, &text) == BAY_OK ? str_head(text, 150) : (bay_str){NULL, 0};
 }
 
-static void end_badly(task *self, json_val result, task_status status)
+static void end_badly(task *self, json_val result, bay_task_state status)
 {
     bay_request *request = self->request;
     json_val error = json_get(result, STR("error"));
@@ -284,46 +281,46 @@ static void end_badly(task *self, json_val result, task_status status)
     arena memory;
     arena_init(&memory, CLIENT_MAX_PARSED);
     self->has_ended = true;
-    if (status == TASK_CANCELLED) {
+    if (status == BAY_TASK_STATE_CANCELLED) {
         bay_str why = text_of(json_get(result, STR("statusMessage")), &memory);
-        diag_set(&text, BAY_CANCELLED, "the task was cancelled%s%.*s", why.len > 0 ? ": " : "",
+        diag_set(&text, BAY_ERR_CANCELLED, "the task was cancelled%s%.*s", why.len > 0 ? ": " : "",
                  BAY_STR(why));
     } else if (json_int64(json_get(error, STR("code")), &code) == BAY_OK) {
-        diag_set(&text, BAY_REMOTE, "the task failed: error %lld: %.*s", (long long)code,
+        diag_set(&text, BAY_ERR_REMOTE, "the task failed: error %lld: %.*s", (long long)code,
                  BAY_STR(text_of(json_get(error, STR("message")), &memory)));
     } else {
-        diag_set(&text, BAY_PROTOCOL, "the task failed without an error");
+        diag_set(&text, BAY_ERR_PROTOCOL, "the task failed without an error");
     }
     arena_fini(&memory);
     sdk_request_diag(request, &diag, text.code, text.text);
-    sdk_request_fail(request, &diag, text.code == BAY_REMOTE ? error : JSON_NONE);
+    sdk_request_fail(request, &diag, text.code == BAY_ERR_REMOTE ? error : JSON_NONE);
 }
 
 static void look_at(task *self, json_val result)
 {
     json_val id = json_get(result, STR("taskId"));
-    task_status status = status_of(json_get(result, STR("status")));
+    bay_task_state status = status_of(json_get(result, STR("status")));
     read_pace(self, result);
     if (!str_eq(json_raw(id), (bay_str){self->id, self->id_len})) {
-        client_tasks_give_up(self, BAY_PROTOCOL, "the server answers with another task");
+        client_tasks_give_up(self, BAY_ERR_PROTOCOL, "the server answers with another task");
         return;
     }
     switch (status) {
-    case TASK_WORKING:
+    case BAY_TASK_STATE_WORKING:
         task_send(self, STR("tasks/get"), NULL, self->pace_ms);
         return;
-    case TASK_INPUT_REQUIRED:
+    case BAY_TASK_STATE_INPUT_REQUIRED:
         client_tasks_ask(self, result);
         return;
-    case TASK_COMPLETED:
+    case BAY_TASK_STATE_COMPLETED:
         succeed(self, result);
         return;
-    case TASK_FAILED:
-    case TASK_CANCELLED:
+    case BAY_TASK_STATE_FAILED:
+    case BAY_TASK_STATE_CANCELLED:
         end_badly(self, result, status);
         return;
-    case TASK_UNKNOWN:
-        client_tasks_give_up(self, BAY_PROTOCOL, "the task is in a state that nobody knows");
+    default:
+        client_tasks_give_up(self, BAY_ERR_PROTOCOL, "the task is in a state that nobody knows");
         return;
     }
 }
@@ -335,14 +332,14 @@ void sdk_task_go_on(bay_request *request, json_val result)
     task *self = sdk_request_held(request);
     bool is_look_answer = str_starts(sdk_request_round_method(request), STR("tasks/"));
     if (is_new && is_look_answer && self != NULL) {
-        client_tasks_give_up(self, BAY_PROTOCOL,
+        client_tasks_give_up(self, BAY_ERR_PROTOCOL,
                              "a look at a task was answered by a task, which it cannot be");
         return;
     }
     if (is_new || (self == NULL && is_look)) {
         /* the tasks extension: only the methods it names may be answered by a task */
         if (is_new && (!str_eq(sdk_request_method(request), STR("tools/call")) || is_look_answer)) {
-            client_tasks_fail(request, BAY_PROTOCOL,
+            client_tasks_fail(request, BAY_ERR_PROTOCOL,
                               "it was answered by a task, which it cannot be");
             return;
         }
@@ -353,11 +350,11 @@ void sdk_task_go_on(bay_request *request, json_val result)
     }
     if (is_new) {
         /* What it says of itself has no result yet: a task that is not working is looked at now. */
-        bool is_working = status_of(json_get(result, STR("status"))) == TASK_WORKING;
+        bool is_working = status_of(json_get(result, STR("status"))) == BAY_TASK_STATE_WORKING;
         read_pace(self, result);
         task_send(self, STR("tasks/get"), NULL, is_working ? self->pace_ms : 0);
     } else if (self == NULL) {
-        client_tasks_fail(request, BAY_INTERNAL, "a task nobody follows");
+        client_tasks_fail(request, BAY_ERR_INTERNAL, "a task nobody follows");
     } else if (self->is_updating) {
         self->is_updating = false;
         task_send(self, STR("tasks/get"), NULL, self->pace_ms);
@@ -413,18 +410,18 @@ static bool is_task(const bay_reply *reply)
 {
     json_val root = reply != NULL ? reply->root : JSON_NONE;
     return json_is(json_get(root, STR("taskId")), JSON_STRING) &&
-           status_of(json_get(root, STR("status"))) != TASK_UNKNOWN &&
+           status_of(json_get(root, STR("status"))) != BAY_TASK_STATE_UNKNOWN &&
            (json_str_eq(json_get(root, STR("resultType")), STR("task")) ||
             json_is(json_get(root, STR("createdAt")), JSON_STRING));
 }
 
 bay_str bay_reply_task(const bay_reply *reply)
 {
-    return is_task(reply) ? bay_reply_member(reply, "taskId") : (bay_str){NULL, 0};
+    return is_task(reply) ? bay_reply_str(reply, "taskId") : (bay_str){NULL, 0};
 }
 
 bay_task_state bay_reply_task_state(const bay_reply *reply)
 {
-    return is_task(reply) ? (bay_task_state)(status_of(json_get(reply->root, STR("status"))) + 1)
-                          : BAY_TASK_NONE;
+    return is_task(reply) ? status_of(json_get(reply->root, STR("status")))
+                          : BAY_TASK_STATE_UNKNOWN;
 }

@@ -17,7 +17,8 @@ void bay_tool_timeout(bay_tool *tool, uint32_t ms)
 static uint64_t timeout_of(const bay_call *call)
 {
     uint32_t own = call->entry->timeout_ms;
-    bay_setting general = atomic_load(&call->is_task) ? BAY_TASK_TTL_MS : BAY_CALL_TIMEOUT_MS;
+    bay_server_setting general = atomic_load(&call->is_task) ? BAY_SERVER_SETTING_TASK_TTL_MS
+                                                             : BAY_SERVER_SETTING_CALL_TIMEOUT_MS;
     return own > 0 ? own : sdk_server_setting(call->server, general);
 }
 
@@ -29,7 +30,7 @@ static uint64_t now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-uint64_t bay_call_time_left(const bay_call *call)
+uint64_t bay_call_time_left_ms(const bay_call *call)
 {
     uint64_t due = call->started_ms + timeout_of(call);
     uint64_t now = now_ms();

@@ -107,7 +107,7 @@ static void request_answered(void *user, bay_err err, const rpc_message *respons
 {
     question *one = user;
     bool is_result = response != NULL && response->kind == RPC_RESULT;
-    sdk_call_question_answered(one, err == BAY_OK && !is_result ? BAY_REMOTE : err,
+    sdk_call_question_answered(one, err == BAY_OK && !is_result ? BAY_ERR_REMOTE : err,
                                is_result ? response->result : JSON_NONE);
 }
 
@@ -139,7 +139,7 @@ static void request_pause(bay_call *call)
                    BAY_STR(call->entry->key), bay_err_text(err));
         sdk_call_pass(call, &(call_note){.kind = NOTE_ERROR,
                                          .code = RPC_INTERNAL_ERROR,
-                                         .text = err == BAY_LIMIT
+                                         .text = err == BAY_ERR_LIMIT
                                                      ? STR("The call asked its client for more "
                                                            "than can be carried over rounds")
                                                      : no_memory});
@@ -162,7 +162,7 @@ static void deliver_message(bay_call *call, const call_note *note)
     if (call->is_delivered || call->is_parted) {
         return; /* the client has its answer */
     }
-    if (call->sink->message(call, note) == BAY_AGAIN) {
+    if (call->sink->message(call, note) == BAY_ERR_AGAIN) {
         atomic_store(&call->is_slow, true);
     }
 }

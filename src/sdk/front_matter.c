@@ -28,12 +28,12 @@ static bool front_matter_fail(reader *self, bay_err err, const char *what)
 static matter *new_node(reader *self, matter_kind kind)
 {
     if (++self->nodes > MATTER_MAX_NODES) {
-        front_matter_fail(self, BAY_LIMIT, "too many values");
+        front_matter_fail(self, BAY_ERR_LIMIT, "too many values");
         return NULL;
     }
     matter *node = arena_zalloc(self->memory, sizeof(*node));
     if (node == NULL) {
-        front_matter_fail(self, self->memory->is_full ? BAY_LIMIT : BAY_NOMEM, "no memory");
+        front_matter_fail(self, self->memory->is_full ? BAY_ERR_LIMIT : BAY_ERR_NOMEM, "no memory");
         return NULL;
     }
     node->kind = kind;
@@ -80,7 +80,7 @@ static bool find_line(reader *self, bay_str *out, size_t *out_indent)
             *out = line;
             *out_indent = indent_of(line);
             return *out_indent < line.len && line.at[*out_indent] == '\t'
-                       ? front_matter_fail(self, BAY_UNSUPPORTED, "a tab as indentation")
+                       ? front_matter_fail(self, BAY_ERR_UNSUPPORTED, "a tab as indentation")
                        : true;
         }
         next_line(self);
@@ -195,7 +195,7 @@ static bool read_quoted(reader *self, bay_str text, bay_str *out, size_t *out_en
         }
     }
     buf_fini(&decoded);
-    return front_matter_fail(self, BAY_UNSUPPORTED,
+    return front_matter_fail(self, BAY_ERR_UNSUPPORTED,
                              "a quoted text has an unknown escape, or does not end on its line");
 }
 
@@ -244,7 +244,7 @@ static matter *flow_scalar(reader *self, bay_str text, size_t *at)
     }
     node->text = flow_plain(text, at);
     if (has_indicator(node->text)) {
-        front_matter_fail(self, BAY_UNSUPPORTED, "anchors, tags and the like are not read");
+        front_matter_fail(self, BAY_ERR_UNSUPPORTED, "anchors, tags and the like are not read");
         return NULL;
     }
     return node;
@@ -266,11 +266,11 @@ static matter *flow_member(reader *self, bay_str text, size_t *at, const matter 
     bool is_key = node->kind == MATTER_PLAIN || node->kind == MATTER_TEXT;
     skip_spaces(text, at);
     if (!is_key || *at >= text.len || text.at[*at] != ':') {
-        front_matter_fail(self, BAY_UNSUPPORTED, "a member of {…} without \"key: value\"");
+        front_matter_fail(self, BAY_ERR_UNSUPPORTED, "a member of {…} without \"key: value\"");
         return NULL;
     }
     if (has_key(in, key)) {
-        front_matter_fail(self, BAY_DUPLICATE, "a key stands twice");
+        front_matter_fail(self, BAY_ERR_DUPLICATE, "a key stands twice");
         return NULL;
     }
     (*at)++;
@@ -290,7 +290,7 @@ static matter *read_flow(reader *self, bay_str text, size_t *at)
     }
     matter *node = new_node(self, open == '[' ? MATTER_SEQUENCE : MATTER_MAPPING);
     if (node == NULL || ++self->depth > MATTER_MAX_DEPTH) {
-        front_matter_fail(self, BAY_DEPTH, "nested too deeply");
+        front_matter_fail(self, BAY_ERR_DEPTH, "nested too deeply");
         return NULL;
     }
     char close = open == '[' ? ']' : '}';
@@ -312,7 +312,7 @@ static matter *read_flow(reader *self, bay_str text, size_t *at)
     }
     self->depth--;
     if (*at >= text.len || text.at[*at] != close) {
-        front_matter_fail(self, BAY_UNSUPPORTED, "[…] or {…} does not end on its line");
+        front_matter_fail(self, BAY_ERR_UNSUPPORTED, "[…] or {…} does not end on its line");
         return NULL;
     }
     (*at)++;
@@ -348,7 +348,7 @@ static bool read_block_scalar(reader *self, bay_str header, int parent, bay_str 
     char chomping =
         flags.len == 1 && (flags.at[0] == '-' || flags.at[0] == '+') ? flags.at[0] : ' ';
     if (flags.len > 0 && chomping == ' ') {
-        return front_matter_fail(self, BAY_UNSUPPORTED, "an explicit indentation");
+        return front_matter_fail(self, BAY_ERR_UNSUPPORTED, "an explicit indentation");
     }
     buf text;
     buf_init(&text, MATTER_MAX_BYTES);
@@ -424,7 +424,8 @@ static bool read_plain(reader *self, bay_str first, int parent, bay_str *out)
         }
         if (has_key_end(rest)) {
             buf_fini(&text);
-            return front_matter_fail(self, BAY_UNSUPPORTED, "\": \" in a plain text is not read");
+            return front_matter_fail(self, BAY_ERR_UNSUPPORTED,
+                                     "\": \" in a plain text is not read");
         }
         join_lines(&text, true, blanks, false);
         buf_str(&text, rest);
@@ -445,7 +446,7 @@ static matter *read_inline(reader *self, bay_str rest, int parent)
         size_t end = 0;
         matter *node = read_flow(self, rest, &end);
         if (node != NULL && !is_blank(str_from(rest, end))) {
-            front_matter_fail(self, BAY_UNSUPPORTED, "something behind a value");
+            front_matter_fail(self, BAY_ERR_UNSUPPORTED, "something behind a value");
             return NULL;
         }
         return node;
@@ -459,7 +460,7 @@ static matter *read_inline(reader *self, bay_str rest, int parent)
     }
     bay_str plain = before_comment(rest);
     if (has_indicator(rest) || has_key_end(plain)) {
-        front_matter_fail(self, BAY_UNSUPPORTED,
+        front_matter_fail(self, BAY_ERR_UNSUPPORTED,
                           "anchors, tags, and \": \" in a plain text are not read");
         return NULL;
     }
@@ -487,8 +488,8 @@ static bool read_key(reader *self, bay_str text, bay_str *out_key, bay_str *out_
     }
     if (end >= text.len || !is_key_end(text, end) || out_key->len == 0 || has_indicator(*out_key)) {
         return text.at[0] == '"' || !has_indicator(text)
-                   ? front_matter_fail(self, BAY_SYNTAX, "\"key: value\" was expected")
-                   : front_matter_fail(self, BAY_UNSUPPORTED,
+                   ? front_matter_fail(self, BAY_ERR_SYNTAX, "\"key: value\" was expected")
+                   : front_matter_fail(self, BAY_ERR_UNSUPPORTED,
                                        "anchors, tags and complex keys are not read");
     }
     *out_rest = str_from(text, end + 1);
@@ -515,11 +516,12 @@ static matter *read_members(reader *self, size_t indent, bool is_sequence)
         }
         if (is_sequence && has_key_end(before_comment(rest)) &&
             memchr("\"'[{", str_trim(rest).at[0], 4) == NULL) {
-            front_matter_fail(self, BAY_UNSUPPORTED, "mappings in a sequence are read as {…} only");
+            front_matter_fail(self, BAY_ERR_UNSUPPORTED,
+                              "mappings in a sequence are read as {…} only");
             return NULL;
         }
         if (!is_sequence && has_key(node, key)) {
-            front_matter_fail(self, BAY_DUPLICATE, "a key stands twice");
+            front_matter_fail(self, BAY_ERR_DUPLICATE, "a key stands twice");
             return NULL;
         }
         next_line(self);
@@ -532,7 +534,7 @@ static matter *read_members(reader *self, size_t indent, bool is_sequence)
         last = &member->next;
     }
     if (self->err == BAY_OK && find_line(self, &line, &own) && own > indent) {
-        front_matter_fail(self, BAY_SYNTAX, "indented deeper than what it belongs to");
+        front_matter_fail(self, BAY_ERR_SYNTAX, "indented deeper than what it belongs to");
     }
     return self->err == BAY_OK ? node : NULL;
 }
@@ -552,7 +554,7 @@ static matter *read_block(reader *self, int parent)
         return new_node(self, MATTER_PLAIN);
     }
     if (++self->depth > MATTER_MAX_DEPTH) {
-        front_matter_fail(self, BAY_DEPTH, "nested too deeply");
+        front_matter_fail(self, BAY_ERR_DEPTH, "nested too deeply");
         return NULL;
     }
     matter *node = NULL;
@@ -575,7 +577,7 @@ static bay_err find_matter(bay_str file, bay_str *out, bay_diag *diag)
         first.len--;
     }
     if (!str_eq(first, STR("---"))) {
-        return diag_at(diag, BAY_SYNTAX, 0, "the file does not begin with front matter (---)");
+        return diag_at(diag, BAY_ERR_SYNTAX, 0, "the file does not begin with front matter (---)");
     }
     for (size_t at = start; at < file.len;) {
         bay_str rest = str_from(file, at);
@@ -586,11 +588,11 @@ static bay_err find_matter(bay_str file, bay_str *out, bay_diag *diag)
             *out = (bay_str){file.at + start, at - start};
             return out->len <= MATTER_MAX_BYTES
                        ? BAY_OK
-                       : diag_at(diag, BAY_LIMIT, start, "the front matter is too long");
+                       : diag_at(diag, BAY_ERR_LIMIT, start, "the front matter is too long");
         }
         at += line.len + 1;
     }
-    return diag_at(diag, BAY_SYNTAX, file.len, "the front matter does not end (---)");
+    return diag_at(diag, BAY_ERR_SYNTAX, file.len, "the front matter does not end (---)");
 }
 
 bay_err matter_read(bay_str file, arena *memory, const matter **out, bay_diag *diag)
@@ -606,10 +608,10 @@ bay_err matter_read(bay_str file, arena *memory, const matter **out, bay_diag *d
     size_t indent = 0;
     matter *root = find_line(&self, &line, &indent) ? read_members(&self, indent, false) : NULL;
     if (root != NULL && (self.at < text.len || root->first == NULL)) {
-        front_matter_fail(&self, BAY_SYNTAX, "\"key: value\" was expected");
+        front_matter_fail(&self, BAY_ERR_SYNTAX, "\"key: value\" was expected");
     }
     if (self.err == BAY_OK && root == NULL) {
-        front_matter_fail(&self, BAY_SYNTAX, "it is empty");
+        front_matter_fail(&self, BAY_ERR_SYNTAX, "it is empty");
     }
     if (self.err == BAY_OK) {
         *out = root;

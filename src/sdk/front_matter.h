@@ -30,12 +30,12 @@ typedef struct matter {
 } matter;
 
 /* Reads the front matter at the beginning of `file`: a mapping.
- * Errors: BAY_SYNTAX (no front matter, or no YAML), BAY_UNSUPPORTED (YAML beyond the above),
- * BAY_DUPLICATE (a key twice), BAY_LIMIT, BAY_NOMEM; `diag` has the offset. */
+ * Errors: BAY_ERR_SYNTAX (no front matter, or no YAML), BAY_ERR_UNSUPPORTED (YAML beyond the
+ * above), BAY_ERR_DUPLICATE (a key twice), BAY_ERR_LIMIT, BAY_ERR_NOMEM; `diag` has the offset. */
 bay_err matter_read(bay_str file, arena *memory, const matter **out, bay_diag *diag) BAY_MUST_CHECK;
 
 /* Is it the same as `value`, field by field? `out_field` (may be NULL): the key at the top that
- * differs, or is on one side only. BAY_DENIED when not. */
+ * differs, or is on one side only. BAY_ERR_DENIED when not. */
 bay_err matter_compare(const matter *self, json_val value, bay_str *out_field) BAY_MUST_CHECK;
 
 /* The member of a mapping, or NULL. */

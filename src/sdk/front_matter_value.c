@@ -130,7 +130,7 @@ bay_err matter_compare(const matter *self, json_val value, bay_str *out_field)
         if (out_field != NULL) {
             *out_field = field;
         }
-        return BAY_DENIED;
+        return BAY_ERR_DENIED;
     }
     return BAY_OK;
 }

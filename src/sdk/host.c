@@ -111,7 +111,7 @@ static bay_err serving_new(sdk_host *of, bool is_own, bay_diag *diag)
 {
     host_serving *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     bay_err err = loop_new(&self->loop);
     if (err != BAY_OK) {
@@ -195,7 +195,7 @@ loop *host_loop(const sdk_host *self)
 bay_err host_open_own(sdk_host *self, bay_diag *diag)
 {
     if (self == NULL) {
-        return diag_set(diag, BAY_NOMEM, "%s", bay_err_text(BAY_NOMEM));
+        return diag_set(diag, BAY_ERR_NOMEM, "%s", bay_err_text(BAY_ERR_NOMEM));
     }
     host_serving *now = self->serving;
     if (now == NULL || !now->is_own_user) {
@@ -211,7 +211,7 @@ bay_err host_open_own(sdk_host *self, bay_diag *diag)
     }
     if (self->serving->phase != HOST_SERVING) {
         host_close_own_if_idle(self);
-        return diag_set(diag, BAY_STATE, "the %s is being stopped", self->kind->noun);
+        return diag_set(diag, BAY_ERR_STATE, "the %s is being stopped", self->kind->noun);
     }
     return BAY_OK;
 }
@@ -233,8 +233,8 @@ void host_has_way(sdk_host *self)
 
 /* ---- turns ----------------------------------------------------------------------------------- */
 
-/* Between two turns: BAY_OK goes on, BAY_EOF: it is over and `serving` may be gone, BAY_TIMEOUT:
- * over but for handlers that do not end. */
+/* Between two turns: BAY_OK goes on, BAY_ERR_EOF: it is over and `serving` may be gone,
+ * BAY_ERR_TIMEOUT: over but for handlers that do not end. */
 static bay_err host_look(sdk_host *of)
 {
     host_serving *self = of->serving;
@@ -253,19 +253,19 @@ static bay_err host_look(sdk_host *of)
             return BAY_OK;
         }
         be_patient(self); /* for whoever tries again */
-        return BAY_TIMEOUT;
+        return BAY_ERR_TIMEOUT;
     }
     loop_timer_stop(self->loop, &self->patience);
     self->is_own_user = false;
     self->had_ways = false;
     host_close(of);
-    return BAY_EOF;
+    return BAY_ERR_EOF;
 }
 
 bay_err host_run(sdk_host *self, bay_diag *diag)
 {
     if (self == NULL) {
-        return diag_set(diag, BAY_NOMEM, "%s", bay_err_text(BAY_NOMEM));
+        return diag_set(diag, BAY_ERR_NOMEM, "%s", bay_err_text(BAY_ERR_NOMEM));
     }
     const host_kind *kind = self->kind;
     if (self->serving == NULL || !self->serving->is_own_user) {
@@ -274,21 +274,21 @@ bay_err host_run(sdk_host *self, bay_diag *diag)
             return err;
         }
         return kind->pipe_new != NULL
-                   ? diag_set(diag, BAY_STATE,
+                   ? diag_set(diag, BAY_ERR_STATE,
                               "there is nothing to serve on: %s_listen or %s_pipe comes first",
                               kind->prefix, kind->prefix)
-                   : diag_set(diag, BAY_STATE,
+                   : diag_set(diag, BAY_ERR_STATE,
                               "there is nothing to serve on: %s_listen comes first", kind->prefix);
     }
     if (self->serving->is_turning) {
-        return diag_set(diag, BAY_STATE, "the %s is running already", kind->noun);
+        return diag_set(diag, BAY_ERR_STATE, "the %s is running already", kind->noun);
     }
     bay_err err = host_look(self);
     while (err == BAY_OK) {
         turn(self->serving, -1);
         err = host_look(self);
     }
-    if (err == BAY_TIMEOUT) {
+    if (err == BAY_ERR_TIMEOUT) {
         return diag_set(diag, err, "a handler did not come to an end");
     }
     return BAY_OK;
@@ -320,13 +320,13 @@ int host_wait_ms(const sdk_host *self)
 bay_err host_dispatch(sdk_host *self)
 {
     if (self == NULL || (self->serving == NULL && !self->has_served)) {
-        return BAY_STATE;
+        return BAY_ERR_STATE;
     }
     if (self->serving == NULL || !self->serving->is_own_user) {
-        return BAY_EOF;
+        return BAY_ERR_EOF;
     }
     if (self->serving->is_turning) {
-        return BAY_STATE;
+        return BAY_ERR_STATE;
     }
     turn(self->serving, 0);
     return host_look(self);

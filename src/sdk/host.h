@@ -3,13 +3,14 @@
  * while the object is served, a loop, listeners for HTTP/1.1 and HTTP/2, pipes, and their end. What
  * objects do differently is in their host_kind.
  *
- *   (nothing) ──listen, pipe──► SERVING ──stop, or nothing left──► DRAINING ──► ENDING ──► (nothing)
+ *   (nothing) ──listen, pipe──► SERVING ──stop, or nothing left──► DRAINING ──► ENDING ──►
+ * (nothing)
  *                                                                      └─ a second stop ─┘
  *
  * DRAINING: no new connections, open streams end, what is under way is answered, for at most
  * drain_ms. ENDING: what is still connected is cut; handlers on other threads let go of their
- * calls, for at most drain_ms again: after that they are given up on (BAY_TIMEOUT), and the object
- * stays as it is, because they still hold parts of it.
+ * calls, for at most drain_ms again: after that they are given up on (BAY_ERR_TIMEOUT), and the
+ * object stays as it is, because they still hold parts of it.
  *
  * Invariants
  * - Loop and engine live while `users` > 0. The object's own serving (listeners, pipes) is one
@@ -17,7 +18,7 @@
  * - Nothing of this is freed inside a turn of the loop.
  *
  * For the whole header: Threads: the one that serves, unless it says otherwise. Functions without
- * an object (NULL) do nothing, or say what BAY_NOMEM is. */
+ * an object (NULL) do nothing, or say what BAY_ERR_NOMEM is. */
 #ifndef SDK_HOST_H
 #define SDK_HOST_H
 
@@ -147,7 +148,7 @@ int host_wait_ms(const sdk_host *self);
 bay_err host_dispatch(sdk_host *self) BAY_MUST_CHECK;
 
 /* One more user, who turns the loop as he likes; made by the first. The errors of `check`;
- * BAY_NOMEM; BAY_IO: no loop. */
+ * BAY_ERR_NOMEM; BAY_ERR_IO: no loop. */
 bay_err host_open(sdk_host *self, bay_diag *diag) BAY_MUST_CHECK;
 /* One user less; the last one ends engine and loop, after handlers on other threads let go: they
  * have drain_ms, in which the loop is turned; after that both stay, for host_abandon to try again.

@@ -137,7 +137,7 @@ static bay_err open_tls(sdk_host *self, bay_diag *diag)
 bay_err host_listen(sdk_host *self, const char *address, bay_diag *diag)
 {
     if (self == NULL) {
-        return diag_set(diag, BAY_NOMEM, "%s", bay_err_text(BAY_NOMEM));
+        return diag_set(diag, BAY_ERR_NOMEM, "%s", bay_err_text(BAY_ERR_NOMEM));
     }
     bool is_loopback = false;
     bay_err err = self->kind->check(self->owner.object, diag);

@@ -49,7 +49,7 @@ struct host_serving {
 
 /* ---- host.c */
 
-/* The object's own serving becomes a user. BAY_STATE: it is being stopped. */
+/* The object's own serving becomes a user. BAY_ERR_STATE: it is being stopped. */
 bay_err host_open_own(sdk_host *self, bay_diag *diag) BAY_MUST_CHECK;
 /* Undoes host_open_own when it was for nothing. */
 void host_close_own_if_idle(sdk_host *self);

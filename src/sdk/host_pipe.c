@@ -38,7 +38,7 @@ static bay_err pair_open(host_pair *self, int in, int out)
         if (lent_out > STDERR_FILENO) {
             close(lent_out);
         }
-        return BAY_IO;
+        return BAY_ERR_IO;
     }
     sdk_host *of = self->of->host;
     return of->kind->pipe_new(of->owner.object, lent_in, lent_out, pair_done, self, &self->pipe);
@@ -47,7 +47,7 @@ static bay_err pair_open(host_pair *self, int in, int out)
 bay_err host_pipe(sdk_host *self, int in, int out, bay_diag *diag)
 {
     if (in < 0 || out < 0) {
-        return diag_set(diag, BAY_INVALID, "a pipe is two open descriptors");
+        return diag_set(diag, BAY_ERR_INVALID, "a pipe is two open descriptors");
     }
     bay_err err = host_open_own(self, diag);
     if (err != BAY_OK) {
@@ -56,10 +56,10 @@ bay_err host_pipe(sdk_host *self, int in, int out, bay_diag *diag)
     host_serving *now = self->serving;
     host_pair *pair = NULL;
     if (now->pair_count >= HOST_MAX_PIPES) {
-        err = BAY_LIMIT;
+        err = BAY_ERR_LIMIT;
     } else {
         pair = mem_zalloc(sizeof(*pair));
-        err = pair != NULL ? BAY_OK : BAY_NOMEM;
+        err = pair != NULL ? BAY_OK : BAY_ERR_NOMEM;
     }
     if (err == BAY_OK) {
         pair->of = now;

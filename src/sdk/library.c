@@ -15,10 +15,10 @@ bay_err bay_set_allocator(const bay_allocator *allocator)
 {
     if (allocator == NULL || allocator->size < ALLOCATOR_BYTES || allocator->alloc == NULL ||
         allocator->resize == NULL || allocator->release == NULL) {
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     }
     if (mem_was_used()) {
-        return BAY_STATE;
+        return BAY_ERR_STATE;
     }
     mem_set_hooks(
         &(mem_hooks){allocator->alloc, allocator->resize, allocator->release, allocator->user});
@@ -34,7 +34,7 @@ void bay_print(FILE *to, bay_str text)
     }
 }
 
-void bay_set_log(bay_log_sink sink, void *user, bay_log_level most_verbose)
+void bay_log_to(bay_log_level most_verbose, bay_log_fn sink, void *user)
 {
-    log_set_sink(sink, user, most_verbose);
+    log_set_sink(most_verbose, sink, user);
 }

@@ -1,5 +1,5 @@
 /* Messages of A2A: read where they lie, and written part by part. */
-#include "patchbay/a2a.h"
+#include "patchbay/message.h"
 
 #include <stdio.h>
 
@@ -11,19 +11,19 @@
 
 /* ---- states ---------------------------------------------------------------------------------- */
 
-const char *bay_state_text(bay_state state)
+const char *bay_task_state_text(bay_task_state state)
 {
     static const char *const texts[] = {"unknown",        "submitted", "working",
                                         "completed",      "failed",    "canceled",
                                         "input-required", "rejected",  "auth-required"};
-    bool is_known = state >= BAY_STATE_UNKNOWN && state <= BAY_AUTH_REQUIRED;
-    return texts[is_known ? state : BAY_STATE_UNKNOWN];
+    bool is_known = state >= BAY_TASK_STATE_UNKNOWN && state <= BAY_TASK_STATE_AUTH_REQUIRED;
+    return texts[is_known ? state : BAY_TASK_STATE_UNKNOWN];
 }
 
-bool bay_state_is_final(bay_state state)
+bool bay_task_state_is_final(bay_task_state state)
 {
-    return state == BAY_COMPLETED || state == BAY_FAILED || state == BAY_CANCELED ||
-           state == BAY_REJECTED;
+    return state == BAY_TASK_STATE_COMPLETED || state == BAY_TASK_STATE_FAILED ||
+           state == BAY_TASK_STATE_CANCELLED || state == BAY_TASK_STATE_REJECTED;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -164,7 +164,7 @@ bay_str bay_message_metadata(const bay_message *message)
     return json_raw(member(message, STR("metadata")));
 }
 
-bay_str bay_message_meta(const bay_message *message, const char *name)
+bay_str bay_message_metadata_str(const bay_message *message, const char *name)
 {
     return text_of(message, json_get(member(message, STR("metadata")), str_of(name)));
 }
@@ -188,10 +188,10 @@ bay_err sdk_json_check(bay_str text, json_kind wanted)
     json_doc doc;
     bay_err err = json_parse(&doc, text, NULL, &memory, NULL);
     if (err == BAY_OK && wanted != JSON_MISSING && !json_is(json_root(&doc), wanted)) {
-        err = BAY_INVALID;
+        err = BAY_ERR_INVALID;
     }
     arena_fini(&memory);
-    return err == BAY_OK || err == BAY_NOMEM ? err : BAY_INVALID;
+    return err == BAY_OK || err == BAY_ERR_NOMEM ? err : BAY_ERR_INVALID;
 }
 
 static void put_names(buf *out, bay_str name, bay_str media_type)
@@ -273,11 +273,11 @@ static bool message_begin(bay_message *self, buf *among)
         return false;
     }
     if (self->memory != NULL) { /* one to be read */
-        self->err = BAY_STATE;
+        self->err = BAY_ERR_STATE;
         return false;
     }
     if (among == &self->parts && ++self->part_count > MESSAGE_MAX_PARTS) {
-        self->err = BAY_LIMIT;
+        self->err = BAY_ERR_LIMIT;
         return false;
     }
     if (among->len > 0) {
@@ -369,7 +369,7 @@ static bool has_meta(const bay_message *self, bay_str name)
 static void add_meta(bay_message *self, bay_str name, bay_str value, bool is_json)
 {
     if (self != NULL && self->err == BAY_OK && has_meta(self, name)) {
-        self->err = BAY_DUPLICATE;
+        self->err = BAY_ERR_DUPLICATE;
         return;
     }
     if (!message_begin(self, self != NULL ? &self->metadata : NULL)) {
@@ -386,12 +386,12 @@ static void add_meta(bay_message *self, bay_str name, bay_str value, bool is_jso
     end(self, &self->metadata, err);
 }
 
-void bay_message_add_meta(bay_message *message, const char *name, const char *value)
+void bay_message_add_metadata(bay_message *message, const char *name, const char *value)
 {
     add_meta(message, str_of(name), str_of(value), false);
 }
 
-void bay_message_add_meta_json(bay_message *message, const char *name, const char *json)
+void bay_message_add_metadata_json(bay_message *message, const char *name, const char *json)
 {
     add_meta(message, str_of(name), str_of(json), true);
 }
@@ -452,7 +452,7 @@ bay_err sdk_message_write(const bay_message *self, buf *out)
         return write_read(self, out);
     }
     if (self->err != BAY_OK || self->part_count == 0) {
-        return self->err != BAY_OK ? self->err : BAY_INVALID;
+        return self->err != BAY_OK ? self->err : BAY_ERR_INVALID;
     }
     put_row(out, "\"parts\":[", &self->parts, "]");
     put_row(out, ",\"metadata\":{", &self->metadata, "}");

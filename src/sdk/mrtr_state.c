@@ -70,17 +70,17 @@ static page *page_of(rounds *self, uint64_t instance, uint64_t number, uint64_t 
     return one;
 }
 
-/* BAY_DUPLICATE: it came back before. BAY_BUSY: no room to remember it. */
+/* BAY_ERR_DUPLICATE: it came back before. BAY_ERR_BUSY: no room to remember it. */
 static bay_err redeem(rounds *self, uint64_t instance, uint64_t number, uint64_t now, uint64_t ttl)
 {
     page *one = page_of(self, instance, number, now);
     if (one == NULL) {
-        return BAY_BUSY;
+        return BAY_ERR_BUSY;
     }
     uint8_t *byte = &one->bits[number % ROUNDS_PAGE_BITS / 8];
     uint8_t bit = (uint8_t)(1u << number % 8);
     if ((*byte & bit) != 0) {
-        return BAY_DUPLICATE;
+        return BAY_ERR_DUPLICATE;
     }
     *byte |= bit;
     one->expires_ms = now + ttl; /* its own expiry is not later */
@@ -123,7 +123,7 @@ void sdk_mrtr_state_free(rounds *self)
 void bay_server_key(bay_server *server, const void *key, size_t len)
 {
     rounds *self = server != NULL ? sdk_mrtr_state_of(server) : NULL;
-    bay_err err = self != NULL ? BAY_OK : BAY_NOMEM;
+    bay_err err = self != NULL ? BAY_OK : BAY_ERR_NOMEM;
     if (server == NULL) {
         return;
     }
@@ -134,9 +134,9 @@ void bay_server_key(bay_server *server, const void *key, size_t len)
         err = seal_ring_add(self->ring, (bay_str){key, len});
         self->has_given_keys = err == BAY_OK || self->has_given_keys;
     }
-    if (err == BAY_NOMEM) {
+    if (err == BAY_ERR_NOMEM) {
         server->is_out_of_memory = true;
-    } else if (err == BAY_INVALID) {
+    } else if (err == BAY_ERR_INVALID) {
         sdk_server_error(server, "bay_server_key: a key has %d bytes, not %zu", SEAL_KEY_BYTES,
                          len);
     } else if (err != BAY_OK) {
@@ -150,12 +150,12 @@ const seal_ring *sdk_mrtr_state_keys(const bay_server *server)
     return self != NULL && self->has_given_keys ? self->ring : NULL;
 }
 
-/* Rounds with something to seal with. BAY_UNSUPPORTED, BAY_NOMEM. */
+/* Rounds with something to seal with. BAY_ERR_UNSUPPORTED, BAY_ERR_NOMEM. */
 static bay_err ready(bay_server *server, rounds **out)
 {
     rounds *self = sdk_mrtr_state_of(server);
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     if (self->ring == NULL) {
         seal_ring *ring = NULL;
@@ -173,7 +173,7 @@ static bay_err ready(bay_server *server, rounds **out)
 
 static uint64_t state_ttl(const bay_server *server)
 {
-    return sdk_server_setting(server, BAY_STATE_TTL_MS);
+    return sdk_server_setting(server, BAY_SERVER_SETTING_STATE_TTL_MS);
 }
 
 /* ---- what a state is bound to */
@@ -207,7 +207,7 @@ static bay_err read_state(bay_call *call, rounds *self, call_round *round, bay_s
                           uint64_t now)
 {
     if (plain.len < HEAD_BYTES) {
-        return BAY_DENIED;
+        return BAY_ERR_DENIED;
     }
     uint64_t sizes = bytes_get_u64(plain.at + 16);
     size_t state_len = (size_t)(sizes & UINT32_MAX);
@@ -215,13 +215,13 @@ static bay_err read_state(bay_call *call, rounds *self, call_round *round, bay_s
     bay_str answers = str_from(rest, state_len);
     if (state_len > rest.len ||
         json_parse(&round->doc, answers, NULL, call->request->memory, NULL) != BAY_OK) {
-        return BAY_NOMEM; /* it is ours: nothing else can be wrong with it */
+        return BAY_ERR_NOMEM; /* it is ours: nothing else can be wrong with it */
     }
     round->number = (uint32_t)(sizes >> 32);
     round->earlier = json_root(&round->doc);
-    bay_call_set_state(call, rest.at, state_len);
+    bay_call_remember(call, rest.at, state_len);
     if (call->state.err != BAY_OK) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     return redeem(self, bytes_get_u64(plain.at), bytes_get_u64(plain.at + 8), now,
                   state_ttl(call->server));
@@ -266,16 +266,16 @@ static bool open_state(bay_call *call, call_round *round, json_val state)
     switch (err) {
     case BAY_OK:
         return true;
-    case BAY_TIMEOUT:
+    case BAY_ERR_TIMEOUT:
         return mrtr_state_refuse(call, RPC_INVALID_PARAMS,
                                  "The requestState has expired: call again without it");
-    case BAY_DUPLICATE:
+    case BAY_ERR_DUPLICATE:
         return mrtr_state_refuse(call, RPC_INVALID_PARAMS,
                                  "The requestState was used before: call again without it");
-    case BAY_BUSY:
+    case BAY_ERR_BUSY:
         return mrtr_state_refuse(call, RPC_INTERNAL_ERROR,
                                  "The server has no room for the call now");
-    case BAY_NOMEM:
+    case BAY_ERR_NOMEM:
         return mrtr_state_refuse(call, RPC_INTERNAL_ERROR, "Out of memory");
     default:
         return mrtr_state_refuse(call, RPC_INVALID_PARAMS,
@@ -336,7 +336,7 @@ void sdk_call_round_ask(bay_call *call, question *one)
         return;
     }
     bool may_ask = (call->request->method->flags & MCP_FLAG_MRTR) != 0;
-    bay_err err = may_ask ? ready(call->server, &self) : BAY_UNSUPPORTED;
+    bay_err err = may_ask ? ready(call->server, &self) : BAY_ERR_UNSUPPORTED;
     if (err == BAY_OK) {
         one->state = QUESTION_OPEN;
     } else {
@@ -398,7 +398,7 @@ bay_err sdk_call_round_write(bay_call *call, buf *out)
     rounds *self;
     uint32_t number = call->round != NULL ? call->round->number + 1 : 1;
     if (number > ROUNDS_MAX) {
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     bay_err err = ready(call->server, &self);
     if (err != BAY_OK) {
@@ -414,7 +414,7 @@ bay_err sdk_call_round_write(bay_call *call, buf *out)
 
 /* ---- the handler's own bytes: its thread */
 
-void bay_call_set_state(bay_call *call, const void *bytes, size_t len)
+void bay_call_remember(bay_call *call, const void *bytes, size_t len)
 {
     buf_clear(&call->state);
     buf_append(&call->state, bytes, len);
@@ -425,7 +425,7 @@ void bay_call_set_state(bay_call *call, const void *bytes, size_t len)
     }
 }
 
-bay_str bay_call_state(bay_call *call)
+bay_str bay_call_remembered(bay_call *call)
 {
     return buf_view(&call->state);
 }

@@ -4,8 +4,8 @@
  * Each sealed state has a number: which process sealed it (`instance`), and the how many-th it was.
  * One bit a number says that it came back; a page of bits is forgotten when the last one that came
  * back in it has expired, since from then on its expiry keeps it out. So single use is exact, and
- * costs memory by the states that were used within one BAY_STATE_TTL_MS. At ROUNDS_MAX_PAGES
- * further states are refused until a page is free. */
+ * costs memory by the states that were used within one BAY_SERVER_SETTING_STATE_TTL_MS. At
+ * ROUNDS_MAX_PAGES further states are refused until a page is free. */
 #ifndef SDK_MRTR_STATE_H
 #define SDK_MRTR_STATE_H
 

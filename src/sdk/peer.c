@@ -13,7 +13,7 @@ struct bay_peer {
     bool is_short; /* what was said of it could not be kept */
 };
 
-void bay_server_identify(bay_server *server, bay_identify identify, void *user)
+void bay_server_identify(bay_server *server, bay_identify_fn identify, void *user)
 {
     if (server != NULL) {
         server->identify = identify;
@@ -39,7 +39,7 @@ static void peer_keep(bay_peer *peer, const char *what, bay_str text, size_t mos
     }
 }
 
-void bay_peer_is(bay_peer *peer, const char *principal)
+void bay_peer_principal(bay_peer *peer, const char *principal)
 {
     peer_keep(peer, "name", str_of(principal), PEER_MAX_NAME, &peer->subject);
 }

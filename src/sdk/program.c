@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "front/listen_address.h"
 
-static void stderr_sink(void *user, log_level level, const char *component, const char *text)
+static void stderr_sink(log_level level, const char *component, const char *text, void *user)
 {
     static const char *const names[] = {"error", "warning", "info", "debug"};
     (void)user;
@@ -19,7 +19,7 @@ static void stderr_sink(void *user, log_level level, const char *component, cons
 void program_begin(void)
 {
     signal(SIGPIPE, SIG_IGN);
-    log_set_sink(stderr_sink, NULL, LOG_WARN);
+    log_set_sink(LOG_WARN, stderr_sink, NULL);
 }
 
 /* The one object of this process that signals stop. */
@@ -90,7 +90,7 @@ int program_print_errors(const registration_errors *errors, bool is_out_of_memor
 
 int program_ended(bay_str name, bay_err err, const bay_diag *diag)
 {
-    if (err == BAY_TIMEOUT) {
+    if (err == BAY_ERR_TIMEOUT) {
         fprintf(stderr, "%.*s: %s; leaving without it\n", BAY_STR(name), diag->text);
         _exit(PROGRAM_FAILED);
     }

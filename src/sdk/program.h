@@ -28,7 +28,7 @@ void program_print_address(bay_str name, const char *scheme, bay_str address, ui
 int program_print_errors(const registration_errors *errors, bool is_out_of_memory,
                          const bay_diag *diag);
 
-/* What serving ended with, as an exit status. BAY_TIMEOUT: a thread still works on the object's
+/* What serving ended with, as an exit status. BAY_ERR_TIMEOUT: a thread still works on the object's
  * memory, so the process ends here, at once. */
 int program_ended(bay_str name, bay_err err, const bay_diag *diag);
 

@@ -51,7 +51,7 @@ static question *take_spare(bay_call *call, question_kind kind)
     if (one->call != NULL) {
         return NULL;
     }
-    *one = (question){.call = call, .kind = kind, .err = BAY_NOMEM};
+    *one = (question){.call = call, .kind = kind, .err = BAY_ERR_NOMEM};
     arena_init(&one->memory, CALL_MAX_ANSWER);
     return one;
 }
@@ -103,11 +103,11 @@ static bay_err take_key(bay_call *call, question *one)
         SERVER_LOG(call->server, LOG_ERROR, "server",
                    "\"%.*s\" asks two questions under the key \"%.*s\"", BAY_STR(call->entry->key),
                    BAY_STR(text));
-        return BAY_DUPLICATE;
+        return BAY_ERR_DUPLICATE;
     }
     question_key *kept = mem_alloc(sizeof(*kept) + text.len);
     if (kept == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     memcpy(kept->bytes, text.at, text.len);
     kept->text = (bay_str){kept->bytes, text.len};
@@ -131,7 +131,7 @@ static void wake(bay_call *call)
 
 /* `err`: why it cannot be asked; its `answered` runs all the same. */
 static void question_ask(bay_call *call, question_kind kind, const buf *params, bay_err err,
-                         bay_answered answered, void *user)
+                         bay_answered_fn answered, void *user)
 {
     err = err == BAY_OK ? params->err : err;
     question *one = question_new(call, kind, err == BAY_OK ? buf_view(params) : STR("{}"));
@@ -139,7 +139,7 @@ static void question_ask(bay_call *call, question_kind kind, const buf *params, 
     if (one != NULL) {
         bay_err key_err = take_key(call, one);
         err = err == BAY_OK ? key_err : err;
-        one->err = call->open_count >= CALL_MAX_QUESTIONS ? BAY_LIMIT : err;
+        one->err = call->open_count >= CALL_MAX_QUESTIONS ? BAY_ERR_LIMIT : err;
     } else {
         one = take_spare(call, kind);
     }
@@ -164,10 +164,10 @@ static bay_err check_object(bay_call *call, const char *what, const char *json, 
     if (err == BAY_OK && json_is(json_root(&doc), JSON_OBJECT)) {
         err = json_check_duplicates(json_root(&doc), NULL);
         *out = json_raw(json_root(&doc)); /* a view into `json` */
-    } else if (err != BAY_NOMEM) {
-        err = BAY_INVALID;
+    } else if (err != BAY_ERR_NOMEM) {
+        err = BAY_ERR_INVALID;
     }
-    if (err != BAY_OK && err != BAY_NOMEM) {
+    if (err != BAY_OK && err != BAY_ERR_NOMEM) {
         SERVER_LOG(call->server, LOG_ERROR, "server", "\"%.*s\": %s is no JSON object",
                    BAY_STR(call->entry->key), what);
     }
@@ -175,8 +175,8 @@ static bay_err check_object(bay_call *call, const char *what, const char *json, 
     return err;
 }
 
-void bay_call_elicit(bay_call *call, const char *message, const char *form, bay_answered answered,
-                     void *user)
+void bay_call_elicit_schema(bay_call *call, const char *message, const char *form,
+                            bay_answered_fn answered, void *user)
 {
     buf params;
     bay_str raw = {NULL, 0};
@@ -192,7 +192,7 @@ void bay_call_elicit(bay_call *call, const char *message, const char *form, bay_
 }
 
 void bay_call_elicit_url(bay_call *call, const char *message, const char *url,
-                         const char *elicitation_id, bay_answered answered, void *user)
+                         const char *elicitation_id, bay_answered_fn answered, void *user)
 {
     buf params;
     buf_init(&params, question_limits.max_bytes);
@@ -209,7 +209,7 @@ void bay_call_elicit_url(bay_call *call, const char *message, const char *url,
     buf_fini(&params);
 }
 
-void bay_call_sample(bay_call *call, const char *prompt, int max_tokens, bay_answered answered,
+void bay_call_sample(bay_call *call, const char *prompt, int max_tokens, bay_answered_fn answered,
                      void *user)
 {
     buf params;
@@ -223,7 +223,7 @@ void bay_call_sample(bay_call *call, const char *prompt, int max_tokens, bay_ans
     buf_fini(&params);
 }
 
-void bay_call_sample_json(bay_call *call, const char *params, bay_answered answered, void *user)
+void bay_call_sample_json(bay_call *call, const char *params, bay_answered_fn answered, void *user)
 {
     buf copy;
     bay_str raw = {NULL, 0};
@@ -234,7 +234,7 @@ void bay_call_sample_json(bay_call *call, const char *params, bay_answered answe
     buf_fini(&copy);
 }
 
-void bay_call_roots(bay_call *call, bay_answered answered, void *user)
+void bay_call_roots(bay_call *call, bay_answered_fn answered, void *user)
 {
     buf params;
     buf_init(&params, question_limits.max_bytes);
@@ -243,7 +243,7 @@ void bay_call_roots(bay_call *call, bay_answered answered, void *user)
     buf_fini(&params);
 }
 
-void bay_call_key(bay_call *call, const char *key)
+void bay_call_question_key(bay_call *call, const char *key)
 {
     bay_str text = str_of(key);
     call->next_key = (bay_str){NULL, 0};
@@ -315,11 +315,11 @@ static bay_err compile_form(question *self)
         err = schema_compile(json_get(json_root(&doc), STR("requestedSchema")), NULL, &self->form,
                              &diag);
     }
-    if (err != BAY_OK && err != BAY_NOMEM) {
+    if (err != BAY_OK && err != BAY_ERR_NOMEM) {
         SERVER_LOG(self->call->server, LOG_ERROR, "server",
                    "\"%.*s\": the requestedSchema of a question: %s",
                    BAY_STR(self->call->entry->key), diag.text);
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     }
     return err;
 }
@@ -331,9 +331,9 @@ static void place(bay_call *call, question *one)
         err = compile_form(one);
     }
     if (err == BAY_OK && (call->is_parted || atomic_load(&call->is_cancelled))) {
-        err = BAY_CANCELLED;
+        err = BAY_ERR_CANCELLED;
     } else if (err == BAY_OK && !question_is_supported(one)) {
-        err = BAY_UNSUPPORTED;
+        err = BAY_ERR_UNSUPPORTED;
     }
     if (err != BAY_OK) {
         sdk_call_question_answered(one, err, JSON_NONE);
@@ -385,7 +385,7 @@ void sdk_call_questions_cancel(bay_call *call)
     question *one;
     while ((one = find(call, QUESTION_OPEN)) != NULL) {
         one->state = QUESTION_READY;
-        one->err = BAY_CANCELLED;
+        one->err = BAY_ERR_CANCELLED;
     }
 }
 
@@ -432,20 +432,20 @@ static bay_err check_form(question *self, json_val action, json_val content)
     bay_server *server = self->call->server;
     schema_failures failures;
     if (!is_action(action) || (!json_is(content, JSON_MISSING) && !json_is(content, JSON_OBJECT))) {
-        return BAY_PROTOCOL;
+        return BAY_ERR_PROTOCOL;
     }
     if (!json_str_eq(action, STR("accept"))) {
         return BAY_OK;
     }
     content = json_is(content, JSON_MISSING) ? json_empty_object() : content;
     bay_err err = schema_check(self->form, content, &server->checks, &failures);
-    if (err == BAY_OK || err == BAY_NOMEM) {
+    if (err == BAY_OK || err == BAY_ERR_NOMEM) {
         return err;
     }
     LOG(LOG_WARN, "server", "a form that \"%.*s\" asked for came back wrong: %.*s",
         BAY_STR(self->call->entry->key),
         BAY_STR(failures.count > 0 ? failures.item[0].rule : STR("")));
-    return BAY_PROTOCOL;
+    return BAY_ERR_PROTOCOL;
 }
 
 bay_err sdk_call_question_check(question *self, json_val result)
@@ -454,7 +454,8 @@ bay_err sdk_call_question_check(question *self, json_val result)
     json_val content = json_get(result, STR("content"));
     switch (self->kind) {
     case QUESTION_FORM:
-        return is_good ? check_form(self, json_get(result, STR("action")), content) : BAY_PROTOCOL;
+        return is_good ? check_form(self, json_get(result, STR("action")), content)
+                       : BAY_ERR_PROTOCOL;
     case QUESTION_URL:
         is_good = is_good && is_action(json_get(result, STR("action")));
         break;
@@ -465,7 +466,7 @@ bay_err sdk_call_question_check(question *self, json_val result)
     default:
         is_good = is_good && are_roots(json_get(result, STR("roots")));
     }
-    return is_good ? BAY_OK : BAY_PROTOCOL;
+    return is_good ? BAY_OK : BAY_ERR_PROTOCOL;
 }
 
 void sdk_call_question_answered(question *self, bay_err err, json_val result)
@@ -495,13 +496,13 @@ void sdk_call_question_answered(question *self, bay_err err, json_val result)
 static void run_one(question *one)
 {
     bay_call *call = one->call;
-    bay_answer answer = {.about = one, .err = one->err, .action = BAY_NO_ANSWER};
+    bay_answer answer = {.about = one, .err = one->err, .action = BAY_ACTION_NONE};
     if (answer.err == BAY_OK) {
         answer.result = one->answer;
         json_val action = json_get(answer.result, STR("action"));
-        answer.action = json_str_eq(action, STR("decline"))  ? BAY_DECLINE
-                        : json_str_eq(action, STR("cancel")) ? BAY_CANCEL
-                                                             : BAY_ACCEPT;
+        answer.action = json_str_eq(action, STR("decline"))  ? BAY_ACTION_DECLINE
+                        : json_str_eq(action, STR("cancel")) ? BAY_ACTION_CANCEL
+                                                             : BAY_ACTION_ACCEPT;
     }
     if (one->answered != NULL && !atomic_load(&call->is_finished)) {
         one->answered(call, &answer, one->user);

@@ -12,7 +12,7 @@ void registration_error(registration_errors *self, const char *format, va_list a
         *diag = (bay_diag){0};
         char text[sizeof(diag->text)];
         vsnprintf(text, sizeof(text), format, arguments);
-        err_ignore(diag_set(diag, BAY_INVALID, "%s", text));
+        err_ignore(diag_set(diag, BAY_ERR_INVALID, "%s", text));
     }
     self->count++;
 }

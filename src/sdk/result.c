@@ -283,7 +283,7 @@ static bay_err parse_object(json_doc *out, const char *json, arena *memory)
     arena_init(memory, SIZE_MAX);
     bay_err err = json_parse(out, str_of(json), &limits, memory, NULL);
     if (err == BAY_OK && !json_is(json_root(out), JSON_OBJECT)) {
-        err = BAY_TYPE;
+        err = BAY_ERR_TYPE;
     }
     if (err != BAY_OK) {
         arena_fini(memory);
@@ -293,7 +293,7 @@ static bay_err parse_object(json_doc *out, const char *json, arena *memory)
 
 static void set_fault(bay_result *self, bay_err err, const char *what)
 {
-    self->fault = err == BAY_NOMEM ? out_of_memory : what;
+    self->fault = err == BAY_ERR_NOMEM ? out_of_memory : what;
 }
 
 void bay_result_structured(bay_result *self, const char *json)
@@ -493,7 +493,7 @@ static void tell_request(const bay_result *self, buf *out)
         buf_char(out, '}');
     } else if (arena_dup(&call->memory, meta, &call->request->result_meta) != BAY_OK) {
         call->request->result_meta = (bay_str){NULL, 0};
-        out->err = BAY_NOMEM;
+        out->err = BAY_ERR_NOMEM;
     }
 }
 

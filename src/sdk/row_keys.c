@@ -8,7 +8,7 @@ bay_err sdk_row_keys_open(store_opener open, bay_str path, seal_ring **out, bay_
     char key[STORE_KEY_LEN];
     seal_ring *ring = NULL;
     bay_err err = seal_ring_new(&ring);
-    if (err == BAY_UNSUPPORTED) {
+    if (err == BAY_ERR_UNSUPPORTED) {
         *out = NULL;
         return BAY_OK;
     }

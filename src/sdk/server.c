@@ -103,7 +103,7 @@ static bay_err list_push_entry(entry_list *among, entry *item)
         size_t cap = among->cap == 0 ? 8 : among->cap * 2;
         entry **items = mem_resize(among->items, cap * sizeof(*items));
         if (items == NULL) {
-            return BAY_NOMEM;
+            return BAY_ERR_NOMEM;
         }
         among->items = items;
         among->cap = cap;
@@ -122,7 +122,7 @@ static const char *entry_name(const entry *self)
 }
 
 entry *sdk_server_add(bay_server *self, entry_kind kind, const char *key, const char *description,
-                      bay_handler handler, void *user)
+                      bay_handler_fn handler, void *user)
 {
     if (self == NULL) {
         return NULL;
@@ -151,7 +151,7 @@ entry *sdk_server_add(bay_server *self, entry_kind kind, const char *key, const 
         return item;
     }
     bay_err err = list_push_entry(&self->lists[kind], item);
-    if (err == BAY_NOMEM) {
+    if (err == BAY_ERR_NOMEM) {
         self->is_out_of_memory = true;
     } else if (err != BAY_OK) {
         sdk_server_error(self, "%s \"%s\": there are more than %d", noun, entry_name(item),
@@ -177,9 +177,9 @@ bay_str sdk_server_keep_json(bay_server *self, const char *whose, const char *wh
             return kept;
         }
     }
-    if (err == BAY_NOMEM) {
+    if (err == BAY_ERR_NOMEM) {
         self->is_out_of_memory = true;
-    } else if (err == BAY_DUPLICATE) {
+    } else if (err == BAY_ERR_DUPLICATE) {
         sdk_server_error(self, "%s: the %s has a member twice, at byte %zu", whose, what,
                          diag.offset);
     } else if (err == BAY_OK) {
@@ -243,7 +243,7 @@ static void tool_read_schema(bay_server *self, entry *tool)
     bay_diag diag = {0};
     bay_err err = mcp_param_table_read(&tool->param_table, json_root(&tool->schema_doc),
                                        &self->memory, &diag);
-    if (err == BAY_NOMEM) {
+    if (err == BAY_ERR_NOMEM) {
         self->is_out_of_memory = true;
     } else if (err != BAY_OK) {
         sdk_server_error(self, "tool \"%s\": x-mcp-header: %s", entry_name(tool), diag.text);
@@ -252,8 +252,8 @@ static void tool_read_schema(bay_server *self, entry *tool)
 
 static const char any_object[] = "{\"type\":\"object\"}";
 
-bay_tool *bay_server_tool(bay_server *self, const char *name, const char *description,
-                          const char *input_schema, bay_handler handler, void *user)
+bay_tool *bay_server_tool_schema(bay_server *self, const char *name, const char *description,
+                                 const char *input_schema, bay_handler_fn handler, void *user)
 {
     entry *tool = sdk_server_add(self, ENTRY_TOOL, name, description, handler, user);
     if (tool == NULL) {
@@ -322,7 +322,7 @@ static bool template_is_simple(bay_str text)
 
 static entry *server_add_resource(bay_server *self, entry_kind kind, const char *address,
                                   const char *name, const char *description, const char *mime_type,
-                                  bay_handler handler, void *user)
+                                  bay_handler_fn handler, void *user)
 {
     entry *item = sdk_server_add(self, kind, address, description, handler, user);
     if (item == NULL) {
@@ -352,7 +352,7 @@ static entry *server_add_resource(bay_server *self, entry_kind kind, const char 
 
 bay_resource *bay_server_resource(bay_server *self, const char *address, const char *name,
                                   const char *description, const char *mime_type,
-                                  bay_handler handler, void *user)
+                                  bay_handler_fn handler, void *user)
 {
     return (bay_resource *)server_add_resource(self, ENTRY_RESOURCE, address, name, description,
                                                mime_type, handler, user);
@@ -360,14 +360,14 @@ bay_resource *bay_server_resource(bay_server *self, const char *address, const c
 
 bay_resource *bay_server_template(bay_server *self, const char *uri_template, const char *name,
                                   const char *description, const char *mime_type,
-                                  bay_handler handler, void *user)
+                                  bay_handler_fn handler, void *user)
 {
     return (bay_resource *)server_add_resource(self, ENTRY_TEMPLATE, uri_template, name,
                                                description, mime_type, handler, user);
 }
 
 bay_prompt *bay_server_prompt(bay_server *self, const char *name, const char *description,
-                              const char *arguments, bay_handler handler, void *user)
+                              const char *arguments, bay_handler_fn handler, void *user)
 {
     entry *prompt = sdk_server_add(self, ENTRY_PROMPT, name, description, handler, user);
     if (prompt == NULL) {
@@ -376,9 +376,9 @@ bay_prompt *bay_server_prompt(bay_server *self, const char *name, const char *de
     prompt->schema =
         sdk_entry_keep_json(prompt, "argument list", arguments, JSON_ARRAY, &prompt->schema_doc);
     bay_err err = prompt->schema.len > 0 ? sdk_arguments_compile_prompt(prompt) : BAY_OK;
-    if (err == BAY_NOMEM) {
+    if (err == BAY_ERR_NOMEM) {
         self->is_out_of_memory = true;
-    } else if (err == BAY_DUPLICATE) {
+    } else if (err == BAY_ERR_DUPLICATE) {
         sdk_server_error(self, "prompt \"%s\": two arguments have one name", entry_name(prompt));
     } else if (err != BAY_OK) {
         sdk_server_error(self,
@@ -389,7 +389,7 @@ bay_prompt *bay_server_prompt(bay_server *self, const char *name, const char *de
     return (bay_prompt *)prompt;
 }
 
-void bay_server_completion(bay_server *self, bay_handler handler, void *user)
+void bay_server_completion(bay_server *self, bay_handler_fn handler, void *user)
 {
     sdk_server_add(self, ENTRY_COMPLETION, "", NULL, handler, user);
 }
@@ -412,10 +412,10 @@ bay_err bay_server_check(bay_server *self, bay_diag *diag)
         sdk_skills_complete(self);
     }
     if (self == NULL || self->is_out_of_memory) {
-        return diag_set(diag, BAY_NOMEM, "out of memory while the server was set up");
+        return diag_set(diag, BAY_ERR_NOMEM, "out of memory while the server was set up");
     }
     if (self->errors.count > 0) {
-        return diag_set(diag, BAY_INVALID, "%s", self->errors.kept[0].text);
+        return diag_set(diag, BAY_ERR_INVALID, "%s", self->errors.kept[0].text);
     }
     listen_policy policy = sdk_server_policy(self);
     return listen_policy_check(&policy, diag);

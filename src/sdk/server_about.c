@@ -56,16 +56,14 @@ void bay_server_icons(bay_server *self, const char *json)
     }
 }
 
-void bay_server_log_to(bay_server *self, bay_log_sink sink, void *user, bay_log_level most_verbose)
+void bay_server_log_to(bay_server *self, bay_log_level most_verbose, bay_log_fn sink, void *user)
 {
     if (self != NULL) {
         self->log = (log_target){sink, user, most_verbose};
     }
 }
 
-void bay_server_on_subscribe(bay_server *self,
-                             void (*subscribed)(void *user, const char *uri, bool is_wanted),
-                             void *user)
+void bay_server_on_subscribe(bay_server *self, bay_subscribed_fn subscribed, void *user)
 {
     if (self != NULL) {
         self->subscribed = subscribed;
@@ -157,7 +155,7 @@ static bool is_taken(bay_str method)
     return str_starts(method, STR("rpc.")) || str_starts(method, STR("notifications/"));
 }
 
-void bay_server_method(bay_server *self, const char *method, bay_handler handler, void *user)
+void bay_server_method(bay_server *self, const char *method, bay_handler_fn handler, void *user)
 {
     entry *item = sdk_server_add(self, ENTRY_METHOD, method, NULL, handler, user);
     if (item != NULL && (is_taken(item->key) || item->key.len > RPC_MAX_METHOD_BYTES)) {

@@ -98,7 +98,7 @@ void bay_tool_blocking(bay_tool *tool)
 
 void bay_tool_enable(bay_tool *tool, bool is_enabled)
 {
-    enable(tool, BAY_TOOLS, is_enabled);
+    enable(tool, BAY_KIND_TOOLS, is_enabled);
 }
 
 /* ---- resources */
@@ -179,7 +179,7 @@ void bay_resource_blocking(bay_resource *resource)
 
 void bay_resource_enable(bay_resource *resource, bool is_enabled)
 {
-    enable(of_resource(resource), BAY_RESOURCES, is_enabled);
+    enable(of_resource(resource), BAY_KIND_RESOURCES, is_enabled);
 }
 
 /* ---- prompts */
@@ -206,5 +206,5 @@ void bay_prompt_blocking(bay_prompt *prompt)
 
 void bay_prompt_enable(bay_prompt *prompt, bool is_enabled)
 {
-    enable(of_prompt(prompt), BAY_PROMPTS, is_enabled);
+    enable(of_prompt(prompt), BAY_KIND_PROMPTS, is_enabled);
 }

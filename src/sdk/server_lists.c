@@ -178,7 +178,7 @@ static bay_err view_render(list_view *self, const entry_list *from, bay_str key,
         json_writer_init(&writer, &out);
         sdk_put_entry(&writer, from->items[i], revision);
     }
-    bay_err err = self->starts == NULL ? BAY_NOMEM : out.err;
+    bay_err err = self->starts == NULL ? BAY_ERR_NOMEM : out.err;
     if (err == BAY_OK) {
         self->starts[self->count] = out.len + 1; /* where an element after a comma would begin */
         buf_char(&out, ']');
@@ -271,7 +271,7 @@ void sdk_list_answer(bay_server *self, entry_kind kind, mcp_request *request)
     entry_list *from = &self->lists[kind];
     list_view *view = &from->views[request->revision->id];
     json_val given = json_get(request->message.params, STR("cursor"));
-    size_t page = sdk_server_setting(self, BAY_PAGE_SIZE);
+    size_t page = sdk_server_setting(self, BAY_SERVER_SETTING_PAGE_SIZE);
     size_t begin = 0;
     bay_str cursor = {NULL, 0};
     if (view->text == NULL &&
@@ -284,7 +284,7 @@ void sdk_list_answer(bay_server *self, entry_kind kind, mcp_request *request)
         refuse_cursor(request);
         return;
     }
-    request->ttl_ms = (uint32_t)sdk_server_setting(self, BAY_LIST_TTL_MS);
+    request->ttl_ms = (uint32_t)sdk_server_setting(self, BAY_SERVER_SETTING_LIST_TTL_MS);
     request->is_cache_public = true;
     if (page == 0 || view->count <= page) {
         mcp_request_result_members(request, (bay_str){view->text, view->len});

@@ -17,7 +17,7 @@ static bay_err listen_on(bay_server *server, const char *address)
 {
     char full[PROGRAM_ADDRESS_BYTES];
     if (!program_address(str_of(server->name), address, full)) {
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     }
     bay_diag diag = {0};
     bay_err err = bay_server_listen(server, full, &diag);

@@ -27,7 +27,7 @@ enum {
     SERVER_MAX_ENTRIES = 100000, /* of each kind */
     SERVER_MAX_SCHEMA = 1 << 20, /* bytes of one schema */
     SERVER_MAX_RESULT = 64 << 20,
-    SERVER_SETTINGS = 16,          /* room for bay_setting */
+    SERVER_SETTINGS = 16,          /* room for bay_server_setting */
     SERVER_SPARE_KEEPS = 64 << 10, /* larger buffers are not kept between calls */
     SERVER_MAX_UPDATES = 10000,    /* resources whose change is not told yet */
     SERVER_MAX_LINES = 1024,       /* log messages of bay_server_log that are not told yet */
@@ -82,7 +82,7 @@ struct bay_tool {
     schema *input_check;           /* NULL: any object */
     schema *output_check;          /* NULL: anything */
     struct bay_tool *next_checked; /* the server frees the two above */
-    bay_handler handler;
+    bay_handler_fn handler;
     void *user;
     uint32_t timeout_ms; /* 0: the server's */
     bay_task_mode task_mode;
@@ -143,7 +143,7 @@ struct bay_server {
     entry_list lists[ENTRY_KINDS];
     extension *extensions; /* in the order they were declared */
     struct skill *skills;  /* likewise */
-    void (*subscribed)(void *user, const char *uri, bool is_wanted);
+    bay_subscribed_fn subscribed;
     void *subscribed_user;
     registration_errors errors;
     bool is_out_of_memory;
@@ -164,9 +164,9 @@ struct bay_server {
      * hold SQLite. */
     bay_err (*open_store)(loop *on_loop, bay_str path, const store_options *options, store **out,
                           bay_diag *diag);
-    struct bay_tasks *tasks; /* while serving; NULL: no tool may be one */
-    pthread_mutex_t asking;  /* guards what calls have just asked */
-    bay_identify identify;   /* NULL: everybody is nobody in particular */
+    struct bay_tasks *tasks;  /* while serving; NULL: no tool may be one */
+    pthread_mutex_t asking;   /* guards what calls have just asked */
+    bay_identify_fn identify; /* NULL: everybody is nobody in particular */
     void *identify_user;
     struct rounds *rounds; /* NULL: nothing was sealed yet, and no key given */
     buf scratch;           /* the loop's, for results */
@@ -212,7 +212,7 @@ bay_str sdk_entry_keep_json(entry *self, const char *what, const char *text, jso
 /* Makes an entry and lists it. NULL without a server, or for lack of memory: a bad one is kept out
  * of the list, yet its setters work. */
 entry *sdk_server_add(bay_server *self, entry_kind kind, const char *key, const char *description,
-                      bay_handler handler, void *user);
+                      bay_handler_fn handler, void *user);
 
 /* skills.c: reads them, and lists what they are made of. */
 void sdk_skills_complete(bay_server *self);
@@ -230,7 +230,7 @@ const char *sdk_icons_fault(json_val icons);
 const char *sdk_annotations_fault(json_val annotations);
 
 /* server_settings.c: what was set, or the default. */
-uint64_t sdk_server_setting(const bay_server *self, bay_setting setting);
+uint64_t sdk_server_setting(const bay_server *self, bay_server_setting setting);
 
 /* serving.c */
 extern const host_kind sdk_server_kind;
@@ -241,7 +241,7 @@ void sdk_announcements_open(bay_server *server, loop *on);
 void sdk_announcements_close(bay_server *server);
 void sdk_announcements_fini(announcements *self);
 
-/* server_lists.c: loop only. Renders every list anew; BAY_NOMEM. */
+/* server_lists.c: loop only. Renders every list anew; BAY_ERR_NOMEM. */
 bay_err sdk_server_render(bay_server *self);
 void sdk_list_forget(entry_list *self);
 /* One entry as the revision knows it. */
@@ -260,15 +260,15 @@ extern const mcp_service sdk_server_service;
 /* Compiles a tool's input schema, or its output schema. False: it is none, which was told as an
  * error of registration. */
 bool sdk_arguments_compile(entry *tool, const json_doc *schema, bool is_output);
-/* Reads a prompt's list of arguments. BAY_TYPE, BAY_DUPLICATE, BAY_NOMEM. */
+/* Reads a prompt's list of arguments. BAY_ERR_TYPE, BAY_ERR_DUPLICATE, BAY_ERR_NOMEM. */
 bay_err sdk_arguments_compile_prompt(entry *prompt) BAY_MUST_CHECK;
 void sdk_arguments_free(bay_server *server);
 /* The first required argument of a prompt that is missing; NULL: none. */
 const argument_rule *sdk_arguments_missing(const entry *prompt, json_val arguments);
-/* Loop only. BAY_INVALID with a text that a model can act on; BAY_NOMEM. */
+/* Loop only. BAY_ERR_INVALID with a text that a model can act on; BAY_ERR_NOMEM. */
 bay_err sdk_arguments_check(const entry *tool, json_val arguments, buf *out_text) BAY_MUST_CHECK;
-/* Any thread. BAY_INVALID: the structured content (empty: there is none) breaks the output schema,
- * and the log says how; BAY_NOMEM. */
+/* Any thread. BAY_ERR_INVALID: the structured content (empty: there is none) breaks the output
+ * schema, and the log says how; BAY_ERR_NOMEM. */
 bay_err sdk_output_check(const bay_call *call, bay_str structured) BAY_MUST_CHECK;
 
 /* peer.c: asks the program who sent it. False: refused, with `out->challenge`. */

@@ -29,7 +29,7 @@ static void start(bay_server *self, const entry *item, mcp_request *request, jso
         return;
     }
     call->arguments = arguments;
-    if ((item->task_mode == BAY_TASK_OPTIONAL || item->task_mode == BAY_TASK_REQUIRED) &&
+    if ((item->task_mode == BAY_TASK_MODE_OPTIONAL || item->task_mode == BAY_TASK_MODE_REQUIRED) &&
         sdk_task_is_wanted(request)) {
         sdk_task_start(call);
         return;
@@ -118,7 +118,7 @@ static void call_tool(bay_server *self, mcp_request *request)
         refuse_capability(self, tool, request, tool->requires);
         return;
     }
-    if (tool->task_mode == BAY_TASK_REQUIRED && !sdk_task_is_wanted(request)) {
+    if (tool->task_mode == BAY_TASK_MODE_REQUIRED && !sdk_task_is_wanted(request)) {
         refuse_capability(self, tool, request, STR("extensions." MCP_EXTENSION_TASKS));
         return;
     }
@@ -131,7 +131,7 @@ static void call_tool(bay_server *self, mcp_request *request)
     bay_err err = sdk_arguments_check(tool, arguments, &complaint);
     if (err == BAY_OK) {
         start(self, tool, request, arguments);
-    } else if (err == BAY_NOMEM) {
+    } else if (err == BAY_ERR_NOMEM) {
         mcp_request_error(request, RPC_INTERNAL_ERROR, STR("Out of memory"), (bay_str){NULL, 0});
     } else {
         buf_char(&complaint, '\0');
@@ -319,26 +319,18 @@ static const mcp_param_table *service_param_table(void *user, bay_str tool)
     return item != NULL ? &item->param_table : NULL;
 }
 
-static bay_err tell_subscribed(const bay_server *self, bay_str name, bool is_wanted)
-{
-    if (self->subscribed == NULL) {
-        return BAY_OK;
-    }
-    char *text = mem_dup(name.at, name.len);
-    if (text == NULL) {
-        return BAY_NOMEM;
-    }
-    self->subscribed(self->subscribed_user, text, is_wanted);
-    mem_free(text);
-    return BAY_OK;
-}
-
 static bay_err service_subscribe(void *user, bay_str name, bool is_wanted)
 {
-    const bay_server *self = user;
+    bay_server *self = user;
     bool is_known =
         sdk_server_find(self, ENTRY_RESOURCE, name) != NULL || find_template(self, name) != NULL;
-    return is_known || !is_wanted ? tell_subscribed(self, name, is_wanted) : BAY_NOTFOUND;
+    if (!is_known && is_wanted) {
+        return BAY_ERR_NOT_FOUND;
+    }
+    if (self->subscribed != NULL) {
+        self->subscribed(self, name, is_wanted, self->subscribed_user);
+    }
+    return BAY_OK;
 }
 
 const mcp_service sdk_server_service = {

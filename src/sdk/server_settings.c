@@ -15,32 +15,45 @@ typedef struct setting_row {
 #define A_MONTH_MS (INT64_C(31) * 24 * 3600 * 1000)
 
 static const setting_row rows[] = {
-    [BAY_CALL_TIMEOUT_MS] = {"BAY_CALL_TIMEOUT_MS", 600000, 1, A_MONTH_MS, false},
-    [BAY_QUESTION_TIMEOUT_MS] = {"BAY_QUESTION_TIMEOUT_MS", 600000, 1, A_MONTH_MS, false},
-    [BAY_STATE_TTL_MS] = {"BAY_STATE_TTL_MS", 600000, 1, A_MONTH_MS, false},
-    [BAY_LIST_TTL_MS] = {"BAY_LIST_TTL_MS", 300000, 0, A_MONTH_MS, true},
-    [BAY_PAGE_SIZE] = {"BAY_PAGE_SIZE", 0, 0, SERVER_MAX_ENTRIES, true},
-    [BAY_MAX_SESSIONS] = {"BAY_MAX_SESSIONS", 10000, 1, 1000000, false},
-    [BAY_SESSION_IDLE_MS] = {"BAY_SESSION_IDLE_MS", 1800000, 1, A_MONTH_MS, false},
-    [BAY_MAX_REQUESTS] = {"BAY_MAX_REQUESTS", 1024, 1, 1000000, false},
-    [BAY_MAX_BODY_BYTES] = {"BAY_MAX_BODY_BYTES", 16 << 20, 1, 1 << 30, false},
-    [BAY_MAX_CONNECTIONS] = {"BAY_MAX_CONNECTIONS", 10000, 1, 1000000, false},
-    [BAY_MAX_TASKS] = {"BAY_MAX_TASKS", 10000, 1, 1000000, false},
-    [BAY_TASK_TTL_MS] = {"BAY_TASK_TTL_MS", 3600000, 1, A_MONTH_MS, false},
-    [BAY_TASK_POLL_MS] = {"BAY_TASK_POLL_MS", 1000, 1, 3600000, false},
-    [BAY_MAX_REPLY_BYTES] = {"BAY_MAX_REPLY_BYTES", 16 << 20, 1, INT64_C(1) << 40, false},
+    [BAY_SERVER_SETTING_CALL_TIMEOUT_MS] = {"BAY_SERVER_SETTING_CALL_TIMEOUT_MS", 600000, 1,
+                                            A_MONTH_MS, false},
+    [BAY_SERVER_SETTING_QUESTION_TIMEOUT_MS] = {"BAY_SERVER_SETTING_QUESTION_TIMEOUT_MS", 600000, 1,
+                                                A_MONTH_MS, false},
+    [BAY_SERVER_SETTING_STATE_TTL_MS] = {"BAY_SERVER_SETTING_STATE_TTL_MS", 600000, 1, A_MONTH_MS,
+                                         false},
+    [BAY_SERVER_SETTING_LIST_TTL_MS] = {"BAY_SERVER_SETTING_LIST_TTL_MS", 300000, 0, A_MONTH_MS,
+                                        true},
+    [BAY_SERVER_SETTING_PAGE_SIZE] = {"BAY_SERVER_SETTING_PAGE_SIZE", 0, 0, SERVER_MAX_ENTRIES,
+                                      true},
+    [BAY_SERVER_SETTING_MAX_SESSIONS] = {"BAY_SERVER_SETTING_MAX_SESSIONS", 10000, 1, 1000000,
+                                         false},
+    [BAY_SERVER_SETTING_SESSION_IDLE_MS] = {"BAY_SERVER_SETTING_SESSION_IDLE_MS", 1800000, 1,
+                                            A_MONTH_MS, false},
+    [BAY_SERVER_SETTING_MAX_REQUESTS] = {"BAY_SERVER_SETTING_MAX_REQUESTS", 1024, 1, 1000000,
+                                         false},
+    [BAY_SERVER_SETTING_MAX_BODY_BYTES] = {"BAY_SERVER_SETTING_MAX_BODY_BYTES", 16 << 20, 1,
+                                           1 << 30, false},
+    [BAY_SERVER_SETTING_MAX_CONNECTIONS] = {"BAY_SERVER_SETTING_MAX_CONNECTIONS", 10000, 1, 1000000,
+                                            false},
+    [BAY_SERVER_SETTING_MAX_TASKS] = {"BAY_SERVER_SETTING_MAX_TASKS", 10000, 1, 1000000, false},
+    [BAY_SERVER_SETTING_TASK_TTL_MS] = {"BAY_SERVER_SETTING_TASK_TTL_MS", 3600000, 1, A_MONTH_MS,
+                                        false},
+    [BAY_SERVER_SETTING_TASK_POLL_MS] = {"BAY_SERVER_SETTING_TASK_POLL_MS", 1000, 1, 3600000,
+                                         false},
+    [BAY_SERVER_SETTING_MAX_REPLY_BYTES] = {"BAY_SERVER_SETTING_MAX_REPLY_BYTES", 16 << 20, 1,
+                                            INT64_C(1) << 40, false},
 };
 _Static_assert(ARRAY_LEN(rows) <= SERVER_SETTINGS, "server_parts.h has the room");
 _Static_assert(A_MONTH_MS <= UINT32_MAX, "times of the engine are 32 bits");
 
 /* What is kept is the value and one, so that a server of zeroes has the defaults. */
-uint64_t sdk_server_setting(const bay_server *self, bay_setting setting)
+uint64_t sdk_server_setting(const bay_server *self, bay_server_setting setting)
 {
     int64_t kept = self->settings[setting];
     return (uint64_t)(kept > 0 ? kept - 1 : rows[setting].otherwise);
 }
 
-void bay_server_set(bay_server *self, bay_setting setting, int64_t value)
+void bay_server_set(bay_server *self, bay_server_setting setting, int64_t value)
 {
     if (self == NULL) {
         return;

@@ -23,8 +23,9 @@ static void tick(void *argument)
 
 static bay_err open_engine(bay_server *server)
 {
-    uint64_t body = sdk_server_setting(server, BAY_MAX_BODY_BYTES);
-    server->host.door.timeout_ms = (uint32_t)sdk_server_setting(server, BAY_CALL_TIMEOUT_MS);
+    uint64_t body = sdk_server_setting(server, BAY_SERVER_SETTING_MAX_BODY_BYTES);
+    server->host.door.timeout_ms =
+        (uint32_t)sdk_server_setting(server, BAY_SERVER_SETTING_CALL_TIMEOUT_MS);
     mcp_server_options options = {
         .name = str_of(server->name),
         .title = str_of(server->title),
@@ -34,10 +35,11 @@ static bay_err open_engine(bay_server *server)
         .icons = server->icons,
         .oldest = server->oldest,
         .newest = server->newest,
-        .max_sessions = (uint32_t)sdk_server_setting(server, BAY_MAX_SESSIONS),
-        .session_idle_ms = (uint32_t)sdk_server_setting(server, BAY_SESSION_IDLE_MS),
-        .max_requests = (uint32_t)sdk_server_setting(server, BAY_MAX_REQUESTS),
-        .ask_timeout_ms = (uint32_t)sdk_server_setting(server, BAY_QUESTION_TIMEOUT_MS),
+        .max_sessions = (uint32_t)sdk_server_setting(server, BAY_SERVER_SETTING_MAX_SESSIONS),
+        .session_idle_ms = (uint32_t)sdk_server_setting(server, BAY_SERVER_SETTING_SESSION_IDLE_MS),
+        .max_requests = (uint32_t)sdk_server_setting(server, BAY_SERVER_SETTING_MAX_REQUESTS),
+        .ask_timeout_ms =
+            (uint32_t)sdk_server_setting(server, BAY_SERVER_SETTING_QUESTION_TIMEOUT_MS),
         .door = &server->host.door,
         .json = {body > 64 << 20 ? body : 64 << 20, 64, 1 << 20},
     };
@@ -116,9 +118,9 @@ static listen_policy server_policy(const void *object)
 static void server_limits(const void *object, http_server_limits *out)
 {
     const bay_server *self = object;
-    out->body_bytes = sdk_server_setting(self, BAY_MAX_BODY_BYTES);
-    out->connections = (uint32_t)sdk_server_setting(self, BAY_MAX_CONNECTIONS);
-    out->reply_bytes = sdk_server_setting(self, BAY_MAX_REPLY_BYTES);
+    out->body_bytes = sdk_server_setting(self, BAY_SERVER_SETTING_MAX_BODY_BYTES);
+    out->connections = (uint32_t)sdk_server_setting(self, BAY_SERVER_SETTING_MAX_CONNECTIONS);
+    out->reply_bytes = sdk_server_setting(self, BAY_SERVER_SETTING_MAX_REPLY_BYTES);
 }
 
 /* Also for a program that sets or removes bay_server_identify while it serves. */

@@ -8,7 +8,7 @@
 #include "patchbay/server.h"
 
 /* Checks and renders the registrations, makes loop and engine if there are none yet, and counts one
- * more user. The errors of bay_server_check; BAY_NOMEM; BAY_IO: no loop. */
+ * more user. The errors of bay_server_check; BAY_ERR_NOMEM; BAY_ERR_IO: no loop. */
 bay_err sdk_serving_open(bay_server *server, bay_diag *diag) BAY_MUST_CHECK;
 /* One user less; the last one ends engine and loop, after handlers on other threads let go: they
  * have 10 seconds, in which the loop is turned; after that both stay, for bay_server_free to try

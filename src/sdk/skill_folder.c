@@ -36,7 +36,7 @@ static bool read_whole(skill *self, int descriptor, const buf *path, buf *into)
             return false;
         }
     }
-    if (into->err == BAY_LIMIT) {
+    if (into->err == BAY_ERR_LIMIT) {
         sdk_skill_error(self, "its files have more than %d bytes", SKILL_MAX_BYTES);
     } else {
         self->server->is_out_of_memory = true;
@@ -81,7 +81,7 @@ static void read_name(skill *self, int folder, const char *name, buf *path, int 
     size_t before = path->len;
     buf_append(path, name, strlen(name) + 1);
     if (path->err != BAY_OK) {
-        if (path->err == BAY_LIMIT) {
+        if (path->err == BAY_ERR_LIMIT) {
             sdk_skill_error(self, "\"%.100s\": the path is too long", name);
         } else {
             self->server->is_out_of_memory = true;

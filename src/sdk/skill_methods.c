@@ -19,7 +19,7 @@ static void skill_methods_answer(bay_server *self, mcp_request *request, const b
         out_of_memory(request);
         return;
     }
-    request->ttl_ms = (uint32_t)sdk_server_setting(self, BAY_LIST_TTL_MS);
+    request->ttl_ms = (uint32_t)sdk_server_setting(self, BAY_SERVER_SETTING_LIST_TTL_MS);
     request->is_cache_public = true;
     mcp_request_result_members(request, buf_view(members));
 }

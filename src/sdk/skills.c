@@ -299,7 +299,7 @@ static const matter *read_matter(skill *self)
         return NULL;
     }
     bay_err err = matter_read(self->files[0].bytes, &self->server->memory, &found, &diag);
-    if (err == BAY_NOMEM) {
+    if (err == BAY_ERR_NOMEM) {
         self->server->is_out_of_memory = true;
         return NULL;
     }
@@ -359,7 +359,7 @@ static bool put_resource(skill *self, json_writer *out, const skill_file *file)
 {
     char digest[DIGEST_TEXT_BYTES + 1];
     bay_err err = digest_sha256(file->bytes, digest);
-    if (err == BAY_UNSUPPORTED) {
+    if (err == BAY_ERR_UNSUPPORTED) {
         sdk_skill_error(self, "this library was built without OpenSSL, and skills need digests");
         return false;
     }

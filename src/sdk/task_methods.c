@@ -62,7 +62,7 @@ static void show(task_store_lookup *self, const task_record *row)
 static void mailed(void *user, const store_result *result)
 {
     task_store_lookup *self = user;
-    if (result->err == BAY_STATE && ++self->attempts < INBOX_ATTEMPTS) {
+    if (result->err == BAY_ERR_STATE && ++self->attempts < INBOX_ATTEMPTS) {
         task_methods_begin(self);
     } else if (result->err == BAY_OK) {
         acknowledge(self);
@@ -175,11 +175,11 @@ static void found(void *user, const store_result *result)
         err = sdk_task_read_row(result->rows[0].value, self->of->ring, &memory, &row);
     }
     if (err == BAY_OK && !str_eq(row.principal, principal_identity(self->request->principal))) {
-        err = BAY_NOTFOUND;
+        err = BAY_ERR_NOT_FOUND;
     }
     if (err == BAY_OK) {
         act(self, &row, &result->rows[0], &memory);
-    } else if (err == BAY_NOTFOUND) {
+    } else if (err == BAY_ERR_NOT_FOUND) {
         task_methods_refuse(self, RPC_INVALID_PARAMS, STR("Unknown task"));
     } else {
         task_methods_refuse(self, RPC_INTERNAL_ERROR,
@@ -191,7 +191,7 @@ static void found(void *user, const store_result *result)
 static void task_methods_begin(task_store_lookup *self)
 {
     bay_err err = store_get(self->of->store, rows_table, self->request->name, found, self);
-    if (err == BAY_INVALID) {
+    if (err == BAY_ERR_INVALID) {
         task_methods_refuse(self, RPC_INVALID_PARAMS, STR("Unknown task"));
     } else if (err != BAY_OK) {
         task_methods_refuse(self, RPC_INTERNAL_ERROR, STR("The store of tasks is busy; try again"));

@@ -86,7 +86,7 @@ static void run_again(task *self, const entry *tool)
     if (err == BAY_OK) {
         err = sdk_call_new(self->of->server, tool, &self->request, &call);
     }
-    if (err == BAY_INVALID) {
+    if (err == BAY_ERR_INVALID) {
         task_orphans_fail(
             self, STR("{\"code\":-32602,\"message\":\"The arguments do not fit the tool any "
                       "more\"}"));

@@ -113,7 +113,7 @@ struct bay_tasks {
 /* task_record.c */
 /* The row: a JSON object. `ring` (may be NULL) hides whose it is. */
 void sdk_task_write_row(const task_record *self, const seal_ring *ring, buf *out);
-/* Views into the row, which is parsed into `memory`. BAY_SYNTAX: it is none of ours. */
+/* Views into the row, which is parsed into `memory`. BAY_ERR_SYNTAX: it is none of ours. */
 bay_err sdk_task_read_row(bay_str row, const seal_ring *ring, arena *memory,
                           task_record *out) BAY_MUST_CHECK;
 /* The members of a Task as a client sees it, into an open object; `is_whole`: with what tasks/get

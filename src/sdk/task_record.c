@@ -131,7 +131,7 @@ static bay_err read_text(json_val row, bay_str name, arena *memory, bay_str *out
 static bay_err read_number(json_val row, bay_str name, uint64_t most, uint64_t *out)
 {
     bay_err err = json_uint64(json_get(row, name), out);
-    return err == BAY_OK && *out > most ? BAY_RANGE : err;
+    return err == BAY_OK && *out > most ? BAY_ERR_RANGE : err;
 }
 
 static bool read_status(json_val row, task_status *out)
@@ -161,11 +161,11 @@ bay_err sdk_task_read_row(bay_str text, const seal_ring *ring, arena *memory, ta
     static const json_limits limits = {TASK_MAX_ROW, 128, TASK_MAX_ROW / 2};
     json_doc *doc = arena_zalloc(memory, sizeof(*doc));
     if (doc == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     bay_err err = json_parse(doc, text, &limits, memory, NULL);
     if (err != BAY_OK) {
-        return err == BAY_NOMEM ? err : BAY_SYNTAX;
+        return err == BAY_ERR_NOMEM ? err : BAY_ERR_SYNTAX;
     }
     json_val row = json_root(doc);
     uint64_t ttl = 0;
@@ -189,14 +189,14 @@ bay_err sdk_task_read_row(bay_str text, const seal_ring *ring, arena *memory, ta
     };
     for (size_t i = 0; i < ARRAY_LEN(read); i++) {
         if (read[i] != BAY_OK) {
-            return read[i] == BAY_NOMEM ? BAY_NOMEM : BAY_SYNTAX;
+            return read[i] == BAY_ERR_NOMEM ? BAY_ERR_NOMEM : BAY_ERR_SYNTAX;
         }
     }
     err = read_owner(out, ring, memory);
     if (err != BAY_OK) {
-        return err == BAY_NOMEM ? err : BAY_SYNTAX;
+        return err == BAY_ERR_NOMEM ? err : BAY_ERR_SYNTAX;
     }
     out->ttl_ms = (uint32_t)ttl;
     out->poll_ms = (uint32_t)poll;
-    return read_status(row, &out->status) && out->id.len > 0 ? BAY_OK : BAY_SYNTAX;
+    return read_status(row, &out->status) && out->id.len > 0 ? BAY_OK : BAY_ERR_SYNTAX;
 }

@@ -35,7 +35,7 @@ static void lose(task *self, const char *why)
 static void lease_looked_at(void *user, const store_result *result)
 {
     task *self = user;
-    if (result->err == BAY_BUSY) {
+    if (result->err == BAY_ERR_BUSY) {
         lose(self, "is another process's now");
     }
     self->looking--;
@@ -75,7 +75,7 @@ static void inbox_arrived(void *user, const store_result *result)
     arena memory;
     arena_init(&memory, SIZE_MAX);
     bool is_ours = !self->is_saving && !self->is_lost && self->version != 0;
-    if (is_ours && result->err == BAY_NOTFOUND) {
+    if (is_ours && result->err == BAY_ERR_NOT_FOUND) {
         lose(self, "has expired");
     } else if (is_ours && result->err == BAY_OK && result->rows[0].version != self->version &&
                sdk_task_read_row(result->rows[0].value, self->of->ring, &memory, &row) == BAY_OK) {
@@ -159,7 +159,7 @@ static void end_questions(bay_call *call)
     {
         question *one = CONTAINER_OF(link, question, link);
         if (one->state == QUESTION_ASKED) {
-            sdk_call_question_answered(one, BAY_IO, JSON_NONE);
+            sdk_call_question_answered(one, BAY_ERR_IO, JSON_NONE);
         }
     }
     if (was_running) {
@@ -246,11 +246,11 @@ static bay_err write_row(task *self, buf *out)
     bool is_broken = false;
     write_requests(self);
     if (!sdk_task_is_over(self->record.status)) {
-        is_broken = self->answers.err != BAY_OK || self->requests.err == BAY_LIMIT;
+        is_broken = self->answers.err != BAY_OK || self->requests.err == BAY_ERR_LIMIT;
     }
     if (!is_broken) {
         sdk_task_write_row(&self->record, self->of->ring, out);
-        is_broken = out->err == BAY_LIMIT && self->version != 0;
+        is_broken = out->err == BAY_ERR_LIMIT && self->version != 0;
     }
     if (is_broken) {
         self->record.status = TASK_FAILED;
@@ -292,9 +292,9 @@ static void saved(void *user, const store_result *result)
         }
     } else if (self->version == 0) {
         renounce(self, result->err);
-    } else if (result->err == BAY_STATE && result->version == 0) {
+    } else if (result->err == BAY_ERR_STATE && result->version == 0) {
         lose(self, "has expired");
-    } else if (result->err == BAY_STATE) {
+    } else if (result->err == BAY_ERR_STATE) {
         self->is_dirty = true;
         sdk_task_inbox_look(self); /* then again */
     } else {

@@ -77,7 +77,7 @@ static void sink_part(bay_call *call, const call_note *note)
     {
         question *one = CONTAINER_OF(link, question, link);
         if (one->state == QUESTION_ASKED) {
-            sdk_call_question_answered(one, BAY_CANCELLED, JSON_NONE);
+            sdk_call_question_answered(one, BAY_ERR_CANCELLED, JSON_NONE);
         }
     }
 }

@@ -124,23 +124,23 @@ static bool tasks_begin(bay_call *call, bool is_new)
 {
     tasks *of = call->server->tasks;
     bool has_room = of != NULL && !of->is_ending &&
-                    of->live_count < sdk_server_setting(call->server, BAY_MAX_TASKS);
+                    of->live_count < sdk_server_setting(call->server, BAY_SERVER_SETTING_MAX_TASKS);
     task *self = has_room ? sdk_task_new(of, call) : NULL;
     if (self == NULL) {
         return false;
     }
     memcpy(self->id, call->task_id, TASK_ID_BYTES);
     self->is_new = is_new;
-    self->record =
-        (task_record){.id = {self->id, TASK_ID_BYTES},
-                      .tool = call->entry->key,
-                      .principal = principal_identity(call->request->principal),
-                      .arguments = json_raw(call->arguments),
-                      .capabilities = json_raw(call->request->client_capabilities),
-                      .client_info = json_raw(call->request->client_info),
-                      .created_ms = loop_time_ms(),
-                      .ttl_ms = (uint32_t)sdk_server_setting(call->server, BAY_TASK_TTL_MS),
-                      .poll_ms = (uint32_t)sdk_server_setting(call->server, BAY_TASK_POLL_MS)};
+    self->record = (task_record){
+        .id = {self->id, TASK_ID_BYTES},
+        .tool = call->entry->key,
+        .principal = principal_identity(call->request->principal),
+        .arguments = json_raw(call->arguments),
+        .capabilities = json_raw(call->request->client_capabilities),
+        .client_info = json_raw(call->request->client_info),
+        .created_ms = loop_time_ms(),
+        .ttl_ms = (uint32_t)sdk_server_setting(call->server, BAY_SERVER_SETTING_TASK_TTL_MS),
+        .poll_ms = (uint32_t)sdk_server_setting(call->server, BAY_SERVER_SETTING_TASK_POLL_MS)};
     if (sdk_task_keep_texts(self) != BAY_OK || sdk_task_enlist(self) != BAY_OK) {
         sdk_task_free(self);
         return false;
@@ -159,7 +159,8 @@ static bool tasks_begin(bay_call *call, bool is_new)
 void sdk_task_start(bay_call *call)
 {
     const tasks *of = call->server->tasks;
-    if (of == NULL || of->live_count >= sdk_server_setting(call->server, BAY_MAX_TASKS)) {
+    if (of == NULL ||
+        of->live_count >= sdk_server_setting(call->server, BAY_SERVER_SETTING_MAX_TASKS)) {
         bay_call_fail(call, "The server has as many tasks as it can hold; try again later.");
         return;
     }
@@ -220,7 +221,7 @@ bool bay_call_become_task(bay_call *call)
         return true;
     }
     const bay_server *server = call->server;
-    if (call->entry->kind != ENTRY_TOOL || call->entry->task_mode == BAY_TASK_NEVER ||
+    if (call->entry->kind != ENTRY_TOOL || call->entry->task_mode == BAY_TASK_MODE_NEVER ||
         !sdk_task_is_wanted(call->request) || server->tasks == NULL ||
         atomic_load(&call->is_finished) || atomic_load(&call->is_cancelled)) {
         return false;
@@ -293,7 +294,7 @@ static bool has_task_tools(const bay_server *server)
 {
     const entry_list *tools = &server->lists[ENTRY_TOOL];
     for (size_t i = 0; i < tools->len; i++) {
-        if (tools->items[i]->task_mode != BAY_TASK_NEVER) {
+        if (tools->items[i]->task_mode != BAY_TASK_MODE_NEVER) {
             return true;
         }
     }
@@ -344,9 +345,9 @@ bay_err sdk_tasks_open(bay_server *server, bay_diag *diag)
     }
     tasks *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return diag_set(diag, BAY_NOMEM, "%s", bay_err_text(BAY_NOMEM));
+        return diag_set(diag, BAY_ERR_NOMEM, "%s", bay_err_text(BAY_ERR_NOMEM));
     }
-    uint64_t most = sdk_server_setting(server, BAY_MAX_TASKS);
+    uint64_t most = sdk_server_setting(server, BAY_SERVER_SETTING_MAX_TASKS);
     store_options options = {.rows = most * 2 + 64, .value_bytes = TASK_MAX_ROW};
     bay_str path = server->store_path;
     self->server = server;

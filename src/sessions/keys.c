@@ -16,7 +16,7 @@ static bay_err add_configured(seal_ring *ring, const config_list *keys)
     bay_err err = BAY_OK;
     for (size_t i = keys->count; err == BAY_OK && i-- > 0;) {
         unsigned char key[SEAL_KEY_BYTES];
-        err = seal_key_read(keys->at[i], key) ? BAY_OK : BAY_INVALID;
+        err = seal_key_read(keys->at[i], key) ? BAY_OK : BAY_ERR_INVALID;
         if (err == BAY_OK) {
             err = seal_ring_add(ring, (bay_str){(const char *)key, sizeof(key)});
         }
@@ -54,11 +54,11 @@ bay_err session_keys_open(const config *settings, seal_ring **out, bay_diag *dia
     seal_ring *ring = NULL;
     bool is_asked_for = settings->keys.count > 0 || settings->store.len > 0;
     bay_err err = seal_ring_new(&ring);
-    if (err == BAY_UNSUPPORTED && !is_asked_for) {
+    if (err == BAY_ERR_UNSUPPORTED && !is_asked_for) {
         *out = NULL;
         return BAY_OK;
     }
-    if (err == BAY_UNSUPPORTED) {
+    if (err == BAY_ERR_UNSUPPORTED) {
         return diag_set(diag, err,
                         "keys and store need a build with TLS: this one cannot seal anything");
     }

@@ -11,8 +11,8 @@
 
 /* A ring for this configuration; NULL in *out where nothing can be sealed and nothing was asked
  * for. Blocks while it looks into the store's file.
- * Owns: the caller, until seal_ring_free. Errors: BAY_UNSUPPORTED: keys or a store are configured
- * and this build cannot seal; as store_open_sqlite; BAY_NOMEM. Threads: any. */
+ * Owns: the caller, until seal_ring_free. Errors: BAY_ERR_UNSUPPORTED: keys or a store are
+ * configured and this build cannot seal; as store_open_sqlite; BAY_ERR_NOMEM. Threads: any. */
 bay_err session_keys_open(const config *settings, seal_ring **out, bay_diag *diag) BAY_MUST_CHECK;
 
 #endif

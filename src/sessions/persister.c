@@ -48,12 +48,12 @@ bay_err session_persister_new(const session_persister_options *options, session_
 {
     session_persister *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->endpoint = mem_dup(options->endpoint.at, options->endpoint.len);
     if (self->endpoint == NULL) {
         mem_free(self);
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->endpoint_len = options->endpoint.len;
     self->worker = options->worker;
@@ -122,7 +122,7 @@ static bay_err persister_name(void *user, const mcp_revision *revision,
     return err;
 }
 
-/* BAY_NOTFOUND: not one of ours, for this endpoint and this principal. */
+/* BAY_ERR_NOT_FOUND: not one of ours, for this endpoint and this principal. */
 static bay_err open_id(const session_persister *self, bay_str id, const auth_principal *principal,
                        uint64_t *out_number)
 {
@@ -130,7 +130,7 @@ static bay_err open_id(const session_persister *self, bay_str id, const auth_pri
     buf opened = {.at = plain, .cap = sizeof(plain), .max = sizeof(plain)};
     uint32_t worker;
     if (!mcp_session_worker(id, &worker)) {
-        return BAY_NOTFOUND;
+        return BAY_ERR_NOT_FOUND;
     }
     buf bound;
     buf_init(&bound, BOUND_BYTES);
@@ -139,13 +139,13 @@ static bay_err open_id(const session_persister *self, bay_str id, const auth_pri
     if (err == BAY_OK) {
         err = seal_open(self->ring, str_from(id, str_find(id, '-') + 1), buf_view(&bound), 0,
                         &opened);
-        err = err == BAY_NOMEM || err == BAY_OK ? err : BAY_NOTFOUND;
-    } else if (err == BAY_LIMIT) {
-        err = BAY_NOTFOUND;
+        err = err == BAY_ERR_NOMEM || err == BAY_OK ? err : BAY_ERR_NOT_FOUND;
+    } else if (err == BAY_ERR_LIMIT) {
+        err = BAY_ERR_NOT_FOUND;
     }
     buf_fini(&bound);
     if (err != BAY_OK || opened.len != PLAIN_BYTES) {
-        return err != BAY_OK ? err : BAY_NOTFOUND;
+        return err != BAY_OK ? err : BAY_ERR_NOT_FOUND;
     }
     *out_number = bytes_get_u64(plain);
     return BAY_OK;
@@ -155,7 +155,7 @@ static bool is_foreign(void *user, const mcp_session *session)
 {
     uint64_t number;
     return open_id(user, mcp_session_id(session), mcp_session_principal(session), &number) ==
-           BAY_NOTFOUND;
+           BAY_ERR_NOT_FOUND;
 }
 
 void session_persister_set_ring(session_persister *self, const seal_ring *ring, mcp_server *engine)
@@ -252,14 +252,14 @@ static bay_err take_up(const session_lookup *self, const found_session *found)
 {
     session_persister *persister = self->persister;
     if (self->is_over) {
-        return BAY_NOTFOUND;
+        return BAY_ERR_NOT_FOUND;
     }
     if (mcp_server_holds(self->engine, self->id)) {
         return BAY_OK;
     }
     kept_session *kept = kept_session_new(persister->store, self->number);
     if (kept == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     kept->has_events = found->count > 0;
     bay_err err =
@@ -269,9 +269,9 @@ static bay_err take_up(const session_lookup *self, const found_session *found)
         kept->session = NULL;
         kept_session_end(kept, false);
     }
-    if (err == BAY_SYNTAX) {
+    if (err == BAY_ERR_SYNTAX) {
         LOG(LOG_ERROR, "sessions", "a session in the store cannot be read; it is left alone");
-        err = BAY_NOTFOUND;
+        err = BAY_ERR_NOT_FOUND;
     }
     return err;
 }
@@ -291,7 +291,7 @@ static void on_found(void *user, bay_err err, const found_session *found)
     list_init(&joined);
     list_remove(&self->link);
     if (self->persister == NULL) {
-        err = BAY_CANCELLED;
+        err = BAY_ERR_CANCELLED;
     } else {
         if (map_get(&self->persister->searched, self->id) == self) {
             (void)map_remove(&self->persister->searched, self->id);
@@ -328,13 +328,13 @@ bay_err session_persister_find(session_persister *self, mcp_server *engine, bay_
                                void (*done)(void *user, bay_err err), void *user)
 {
     uint64_t number = 0;
-    bay_err err = self->store == NULL ? BAY_NOTFOUND : open_id(self, id, principal, &number);
+    bay_err err = self->store == NULL ? BAY_ERR_NOT_FOUND : open_id(self, id, principal, &number);
     if (err != BAY_OK) {
         return err;
     }
     session_lookup *one = session_lookup_new(self, id, principal);
     if (one == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     one->engine = engine;
     one->number = number;

@@ -24,7 +24,7 @@ typedef struct session_persister_options {
 
 bay_err session_persister_new(const session_persister_options *options,
                               session_persister **out) BAY_MUST_CHECK;
-/* After its engine; NULL is fine. Whoever still waits for a session hears BAY_CANCELLED. */
+/* After its engine; NULL is fine. Whoever still waits for a session hears BAY_ERR_CANCELLED. */
 void session_persister_free(session_persister *self);
 
 /* For mcp_server_options; its user is the persister. */
@@ -33,8 +33,8 @@ extern const mcp_persistence session_persister_ops;
 /* Other keys from now on: sessions whose ids none of them opens end. */
 void session_persister_set_ring(session_persister *self, const seal_ring *ring, mcp_server *engine);
 
-/* As mcp_http_router_options.session_lookup. BAY_NOTFOUND at once for an id that was not made here,
- * for this endpoint and principal. */
+/* As mcp_http_router_options.session_lookup. BAY_ERR_NOT_FOUND at once for an id that was not made
+ * here, for this endpoint and principal. */
 bay_err session_persister_find(session_persister *self, mcp_server *engine, bay_str id,
                                const auth_principal *principal,
                                void (*done)(void *user, bay_err err), void *user) BAY_MUST_CHECK;

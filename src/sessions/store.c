@@ -63,7 +63,7 @@ static uint64_t expiry(const session_store *self)
 
 static void complain(session_store *self, bay_err err)
 {
-    bool is_trouble = err != BAY_OK && err != BAY_CANCELLED && err != BAY_CLOSED;
+    bool is_trouble = err != BAY_OK && err != BAY_ERR_CANCELLED && err != BAY_ERR_CLOSED;
     if (is_trouble && loop_time_ms() >= self->quiet_until_ms) {
         self->quiet_until_ms = loop_time_ms() + COMPLAINT_MS;
         LOG(LOG_ERROR, "sessions",
@@ -115,7 +115,7 @@ bay_err session_store_new(loop *on, const config *settings, store *file, session
     session_store *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
         close_file(on, file);
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->file = file;
     self->loop = on;
@@ -229,7 +229,7 @@ static void show_late(void *argument)
         list_remove(link);
         one->is_awaited = false;
         one->is_promised = false;
-        complain(self, BAY_TIMEOUT);
+        complain(self, BAY_ERR_TIMEOUT);
         mcp_session_kept(one->session, mcp_session_last_stream(one->session));
     }
 }
@@ -349,7 +349,7 @@ static void on_ignored(void *user, const store_result *result)
 {
     session_store *self = user;
     self->pending--;
-    complain(self, result->err == BAY_NOTFOUND ? BAY_OK : result->err);
+    complain(self, result->err == BAY_ERR_NOT_FOUND ? BAY_OK : result->err);
 }
 
 static void count(session_store *self, bay_err started)
@@ -390,7 +390,7 @@ static void on_removed(void *user, const store_result *result)
     session_store *home = self->store;
     home->pending--;
     self->is_removing = false;
-    if (result->err == BAY_OK || result->err == BAY_NOTFOUND) {
+    if (result->err == BAY_OK || result->err == BAY_ERR_NOT_FOUND) {
         forget_ended(self);
     } else {
         complain(home, result->err);
@@ -544,7 +544,7 @@ static bay_err take_event(search *self, bay_str value)
     }
     mcp_kept_event *more = mem_resize(self->events, (self->count + 1) * sizeof(*more));
     if (more == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->events = more;
     bay_str text = str_from(value, HEADER_BYTES);
@@ -608,12 +608,12 @@ bay_err session_store_find(session_store *self, uint64_t number, session_found d
     LIST_EACH(link, &self->ended)
     {
         if (CONTAINER_OF(link, kept_session, link)->number == number) {
-            return BAY_NOTFOUND;
+            return BAY_ERR_NOT_FOUND;
         }
     }
     search *made = mem_zalloc(sizeof(*made));
     if (made == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     *made = (search){.store = self, .number = number, .done = done, .user = user};
     buf_init(&made->row, self->row.max);

@@ -40,7 +40,7 @@ typedef struct kept_session {
  * Errors: as store_open_sqlite. */
 bay_err session_store_open(loop *loop, const config *settings, session_store **out,
                            bay_diag *diag) BAY_MUST_CHECK;
-/* The same over a store that is open; it is taken, also on failure. BAY_NOMEM. */
+/* The same over a store that is open; it is taken, also on failure. BAY_ERR_NOMEM. */
 bay_err session_store_new(loop *loop, const config *settings, store *file,
                           session_store **out) BAY_MUST_CHECK;
 /* Writes what is due, and waits until everything under way is written, at most so long. The loop
@@ -68,7 +68,7 @@ typedef struct found_session {
 
 /* Looks for the row and the events of a session. BAY_OK: `done` follows exactly once, never inside
  * this call; `found` is there with BAY_OK alone, and until `done` returns. Otherwise nothing was
- * started: BAY_NOTFOUND: it is over; BAY_BUSY, BAY_NOMEM, BAY_CLOSED. */
+ * started: BAY_ERR_NOT_FOUND: it is over; BAY_ERR_BUSY, BAY_ERR_NOMEM, BAY_ERR_CLOSED. */
 typedef void (*session_found)(void *user, bay_err err, const found_session *found);
 bay_err session_store_find(session_store *self, uint64_t number, session_found done,
                            void *user) BAY_MUST_CHECK;

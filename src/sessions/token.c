@@ -56,7 +56,7 @@ bay_err token_open(const seal_ring *ring, const char *kind, bay_str binding, bay
     uint32_t worker;
     bay_str sealed = read_prefix(token, &worker);
     if (sealed.at == NULL) {
-        return BAY_DENIED;
+        return BAY_ERR_DENIED;
     }
     buf bound;
     buf_init(&bound, BOUND_BYTES);

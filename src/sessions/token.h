@@ -17,7 +17,7 @@ enum { TOKEN_PREFIX_BYTES = 11 }; /* "pb", eight digits, '.' */
 bay_err token_seal(const seal_ring *ring, const char *kind, uint32_t worker, bay_str binding,
                    bay_str plain, uint64_t expires_at_ms, buf *out) BAY_MUST_CHECK;
 
-/* Appends what it holds. BAY_DENIED: none of ours, another kind's or another principal's.
+/* Appends what it holds. BAY_ERR_DENIED: none of ours, another kind's or another principal's.
  * Owns: nothing. Errors: as seal_open. Units: ms since 1970. Threads: any. */
 bay_err token_open(const seal_ring *ring, const char *kind, bay_str binding, bay_str token,
                    uint64_t now_ms, buf *out) BAY_MUST_CHECK;

@@ -138,14 +138,14 @@ typedef bool (*store_visit)(void *user, const store_cell *cell);
  * makes none. */
 typedef struct store_engine_calls {
     bay_err (*find)(store_engine *self, store_space space, bay_str scope, bay_str key,
-                    store_cell *out); /* BAY_NOTFOUND */
+                    store_cell *out); /* BAY_ERR_NOT_FOUND */
     /* Adds or replaces. A value of the same length replaces without needing memory. */
     bay_err (*write)(store_engine *self, const store_cell *cell);
     bay_err (*erase)(store_engine *self, store_space space, bay_str scope, bay_str key);
     /* Every cell of the scope from the key `from` on, in order. */
     bay_err (*scan)(store_engine *self, store_space space, bay_str scope, bay_str from,
                     store_visit visit, void *user);
-    /* The cell that expires first; BAY_NOTFOUND when none ever does. */
+    /* The cell that expires first; BAY_ERR_NOT_FOUND when none ever does. */
     bay_err (*soonest)(store_engine *self, store_cell *out);
 } store_engine_calls;
 

@@ -43,7 +43,7 @@ static bay_err read_key(loop *on, store *from, answer *out)
 {
     *out = (answer){0};
     bay_err err = await(on, out, store_get(from, key_table, key_name, on_answer, out));
-    return err == BAY_OK && !out->has_key ? BAY_SYNTAX : err;
+    return err == BAY_OK && !out->has_key ? BAY_ERR_SYNTAX : err;
 }
 
 static bay_err make_key(loop *on, store *in)
@@ -55,7 +55,7 @@ static bay_err make_key(loop *on, store *in)
         .table = key_table, .key = key_name, .value = {key, sizeof(key)}, .expected = STORE_ABSENT};
     bay_err err = await(on, &put, store_put(in, &request, on_answer, &put));
     mem_wipe(key, sizeof(key));
-    return err == BAY_DUPLICATE ? BAY_OK : err;
+    return err == BAY_ERR_DUPLICATE ? BAY_OK : err;
 }
 
 static void kept_key_on_closed(void *user)
@@ -79,7 +79,7 @@ bay_err store_kept_key(store_opener open, bay_str path, char out[STORE_KEY_LEN],
         return err;
     }
     err = read_key(on, file, &kept);
-    if (err == BAY_NOTFOUND) {
+    if (err == BAY_ERR_NOT_FOUND) {
         err = make_key(on, file);
         err = err == BAY_OK ? read_key(on, file, &kept) : err;
     }

@@ -13,8 +13,8 @@ typedef bay_err (*store_opener)(loop *on_loop, bay_str path, const store_options
 
 /* Reads the key, or makes it: the first of several processes makes it, the others find it. Opens
  * the file for as long as that takes, and blocks.
- * Owns: the caller wipes `out`. Errors, with `diag`: those of `open` and of a store; BAY_SYNTAX:
- * something else is in the key's place. Threads: any. */
+ * Owns: the caller wipes `out`. Errors, with `diag`: those of `open` and of a store;
+ * BAY_ERR_SYNTAX: something else is in the key's place. Threads: any. */
 bay_err store_kept_key(store_opener open, bay_str path, char out[STORE_KEY_LEN],
                        bay_diag *diag) BAY_MUST_CHECK;
 

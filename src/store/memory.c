@@ -209,7 +209,7 @@ static bay_err find(store_engine *engine, store_space space, bay_str scope, bay_
 {
     node *cell = search_exactly(store_of(engine), space, scope, key, NULL);
     if (cell == NULL) {
-        return BAY_NOTFOUND;
+        return BAY_ERR_NOT_FOUND;
     }
     show(cell, out);
     return BAY_OK;
@@ -220,7 +220,7 @@ static bay_err replace(node *cell, bay_str value)
     if (value.len != cell->value_len) {
         char *copy = mem_dup(value.at, value.len);
         if (copy == NULL) {
-            return BAY_NOMEM;
+            return BAY_ERR_NOMEM;
         }
         mem_free(cell->value);
         cell->value = copy;
@@ -248,7 +248,7 @@ static bay_err write_cell(store_engine *engine, const store_cell *cell)
     memory_store *self = store_of(engine);
     node *last[LEVELS];
     if (cell->expires_at_ms != 0 && !heap_reserve(self)) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     node *place = search_exactly(self, cell->space, cell->scope, cell->key, last);
     if (place != NULL) {
@@ -259,7 +259,7 @@ static bay_err write_cell(store_engine *engine, const store_cell *cell)
     } else {
         place = node_new(self, cell);
         if (place == NULL) {
-            return BAY_NOMEM;
+            return BAY_ERR_NOMEM;
         }
         link_in(self, place, last);
     }
@@ -302,7 +302,7 @@ static bay_err soonest(store_engine *engine, store_cell *out)
 {
     memory_store *self = store_of(engine);
     if (self->heap_len == 0) {
-        return BAY_NOTFOUND;
+        return BAY_ERR_NOT_FOUND;
     }
     show(self->heap[1], out);
     return BAY_OK;
@@ -364,7 +364,7 @@ bay_err store_open_memory(loop *on_loop, const store_options *options, store **o
     static const store_engine_calls calls = {find, write_cell, erase, scan, soonest};
     memory_store *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->random = rand_u64() | 1;
     self->task = (loop_task){.function = run_ops, .argument = self};

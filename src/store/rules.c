@@ -51,12 +51,12 @@ static bay_err read_size(store_engine *engine, bay_str stream, stream_size *out)
 {
     store_cell cell;
     bay_err err = engine->calls->find(engine, SPACE_STREAM, stream, STR("size"), &cell);
-    if (err == BAY_NOTFOUND) {
+    if (err == BAY_ERR_NOT_FOUND) {
         *out = (stream_size){0};
         return BAY_OK;
     }
     if (err == BAY_OK && cell.value.len != 16) {
-        return BAY_IO; /* not written by us */
+        return BAY_ERR_IO; /* not written by us */
     }
     if (err == BAY_OK) {
         *out = (stream_size){read_number(cell.value.at), read_number(cell.value.at + 8)};
@@ -93,7 +93,7 @@ typedef struct cell_copy {
 static bay_err copy_name(cell_copy *to, const store_cell *cell)
 {
     if (cell->scope.len > sizeof(to->scope) || cell->key.len > sizeof(to->key)) {
-        return BAY_IO; /* not written by us */
+        return BAY_ERR_IO; /* not written by us */
     }
     to->space = cell->space;
     to->scope_len = cell->scope.len;
@@ -192,7 +192,7 @@ static bay_err sweep(store_engine *engine, uint64_t now_ms, bool *out_has_more)
         store_cell cell;
         cell_copy copy;
         bay_err err = engine->calls->soonest(engine, &cell);
-        if (err == BAY_NOTFOUND || (err == BAY_OK && !has_expired(&cell, now_ms))) {
+        if (err == BAY_ERR_NOT_FOUND || (err == BAY_OK && !has_expired(&cell, now_ms))) {
             *out_has_more = false;
             return BAY_OK;
         }
@@ -226,7 +226,7 @@ static bay_err replaced_of(store_engine *engine, const store_cell *cell, bool *o
     bay_err err = engine->calls->find(engine, cell->space, cell->scope, cell->key, &old);
     *out_is_there = err == BAY_OK;
     *out_bytes = err == BAY_OK ? bytes_of(&old) : 0;
-    return err == BAY_NOTFOUND ? BAY_OK : err;
+    return err == BAY_ERR_NOT_FOUND ? BAY_OK : err;
 }
 
 /* Writes a cell within the bounds. A version of 0 asks for a new one. */
@@ -242,7 +242,7 @@ static bay_err place(store_engine *engine, store_cell *cell, uint64_t now_ms)
             err = replaced_of(engine, cell, &is_replacing, &replaced);
         }
         if (err == BAY_OK && !has_room(engine, bytes_of(cell), replaced, is_replacing)) {
-            return BAY_LIMIT;
+            return BAY_ERR_LIMIT;
         }
     }
     bool is_new = cell->version == 0;
@@ -281,7 +281,7 @@ static void collect(collector *self, const store_cell *cell)
         err = arena_dup(&op->memory, str_from(cell->key, self->hidden), &row->key);
     }
     if (err != BAY_OK) {
-        op->result.err = op->memory.is_full ? BAY_LIMIT : BAY_NOMEM;
+        op->result.err = op->memory.is_full ? BAY_ERR_LIMIT : BAY_ERR_NOMEM;
         return;
     }
     row->version = cell->version;
@@ -325,7 +325,7 @@ static void list_cells(store_engine *engine, store_op *op, store_space space, co
     make_memory(engine, op, op->limit);
     all.rows = arena_array(&op->memory, op->limit, sizeof(store_row));
     if (all.rows == NULL) {
-        op->result.err = BAY_NOMEM;
+        op->result.err = BAY_ERR_NOMEM;
         return;
     }
     op->result.rows = all.rows;
@@ -363,12 +363,12 @@ static void show(store_engine *engine, store_op *op, const store_cell *cell)
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-/* The cell that an operation names; one that has expired is BAY_NOTFOUND. */
+/* The cell that an operation names; one that has expired is BAY_ERR_NOT_FOUND. */
 static bay_err find_valid(store_engine *engine, const store_op *op, store_space space,
                           store_cell *out)
 {
     bay_err err = engine->calls->find(engine, space, op->scope, op->key, out);
-    return err == BAY_OK && has_expired(out, op->now_ms) ? BAY_NOTFOUND : err;
+    return err == BAY_OK && has_expired(out, op->now_ms) ? BAY_ERR_NOT_FOUND : err;
 }
 
 static void run_get(store_engine *engine, store_op *op)
@@ -395,13 +395,14 @@ static void run_parts(store_engine *engine, store_op *op)
     }
 }
 
-/* The version that is there, 0 for none; BAY_DUPLICATE or BAY_STATE when it is not the expected. */
+/* The version that is there, 0 for none; BAY_ERR_DUPLICATE or BAY_ERR_STATE when it is not the
+ * expected. */
 static bay_err expect(store_engine *engine, store_op *op, uint64_t *out_version,
                       bool *out_is_expired)
 {
     store_cell cell;
     bay_err err = engine->calls->find(engine, SPACE_ROW, op->scope, op->key, &cell);
-    if (err != BAY_OK && err != BAY_NOTFOUND) {
+    if (err != BAY_OK && err != BAY_ERR_NOT_FOUND) {
         return err;
     }
     *out_is_expired = err == BAY_OK && has_expired(&cell, op->now_ms);
@@ -409,7 +410,7 @@ static bay_err expect(store_engine *engine, store_op *op, uint64_t *out_version,
     if (op->expected == STORE_ANY || op->expected == *out_version) {
         return BAY_OK;
     }
-    return op->expected == STORE_ABSENT ? BAY_DUPLICATE : BAY_STATE;
+    return op->expected == STORE_ABSENT ? BAY_ERR_DUPLICATE : BAY_ERR_STATE;
 }
 
 static bay_err place_part(store_engine *engine, const store_op *op, const store_part *part)
@@ -492,7 +493,7 @@ static void run_remove(store_engine *engine, store_op *op)
     if (op->result.err != BAY_OK) {
         return;
     }
-    op->result.err = is_expired ? BAY_NOTFOUND : erase_row(engine, op);
+    op->result.err = is_expired ? BAY_ERR_NOT_FOUND : erase_row(engine, op);
 }
 
 /* --- leases ----------------------------------------------------------------------------------- */
@@ -503,19 +504,19 @@ static void run_lease(store_engine *engine, store_op *op)
     bay_err err = find_valid(engine, op, SPACE_LEASE, &held);
     bool is_held = err == BAY_OK;
     bool is_ours = is_held && str_eq(held.value, op->value);
-    if (!is_held && err != BAY_NOTFOUND) {
+    if (!is_held && err != BAY_ERR_NOT_FOUND) {
         op->result.err = err;
         return;
     }
     if (is_held && !is_ours) {
         show(engine, op, &held);
         if (op->result.err == BAY_OK) {
-            op->result.err = op->kind == STORE_CLAIM ? BAY_BUSY : BAY_STATE;
+            op->result.err = op->kind == STORE_CLAIM ? BAY_ERR_BUSY : BAY_ERR_STATE;
         }
         return;
     }
     if (!is_held && op->kind != STORE_CLAIM) {
-        op->result.err = BAY_STATE;
+        op->result.err = BAY_ERR_STATE;
         return;
     }
     if (op->kind == STORE_RELEASE) {
@@ -537,7 +538,7 @@ static void run_lease(store_engine *engine, store_op *op)
 
 static bool visit_first(void *user, const store_cell *cell)
 {
-    /* A name that is not ours leaves it unfound: the caller then says BAY_IO. */
+    /* A name that is not ours leaves it unfound: the caller then says BAY_ERR_IO. */
     err_ignore(copy_name(user, cell));
     return false;
 }
@@ -560,7 +561,7 @@ static bay_err trim(store_engine *engine, const store_op *op)
         err =
             engine->calls->scan(engine, SPACE_EVENT, op->scope, (bay_str){0}, visit_first, &oldest);
         if (err == BAY_OK) {
-            err = oldest.is_found ? erase(engine, &oldest) : BAY_IO;
+            err = oldest.is_found ? erase(engine, &oldest) : BAY_ERR_IO;
         }
         if (err != BAY_OK) {
             return err;
@@ -618,11 +619,11 @@ void store_rules_run(store_engine *engine, store_op *op)
     runs[op->kind](engine, op);
     bay_err err = op->result.err;
     /* A lease's holder is told with the refusal; otherwise a failure shows nothing. */
-    if (err != BAY_OK && err != BAY_BUSY && err != BAY_STATE) {
+    if (err != BAY_OK && err != BAY_ERR_BUSY && err != BAY_ERR_STATE) {
         op->result.rows = NULL;
         op->result.count = 0;
         op->result.has_more = false;
-        op->result.version = err == BAY_DUPLICATE ? op->result.version : 0;
+        op->result.version = err == BAY_ERR_DUPLICATE ? op->result.version : 0;
     }
     op->result.held_rows = engine->totals.rows;
     op->result.held_bytes = engine->totals.bytes;

@@ -176,7 +176,7 @@ static void group_run(sqlite_store *self, op_group *group)
     for (size_t i = 0; i < group->count; i++) {
         bay_err alone = err;
         /* Who holds the lock does not let go of it for one alone. */
-        if (err != BAY_TIMEOUT && group->count > 1) {
+        if (err != BAY_ERR_TIMEOUT && group->count > 1) {
             op_group one = {.count = 0};
             group_add(&one, group->ops[i]);
             alone = group_attempt(self, &one);
@@ -341,12 +341,12 @@ static bay_err make_lock(sqlite_store *self)
 {
     pthread_condattr_t attributes;
     if (pthread_condattr_init(&attributes) != 0) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    bay_err err = BAY_NOMEM;
+    bay_err err = BAY_ERR_NOMEM;
     if (pthread_cond_init(&self->wake, &attributes) == 0) {
-        err = pthread_mutex_init(&self->lock, NULL) == 0 ? BAY_OK : BAY_NOMEM;
+        err = pthread_mutex_init(&self->lock, NULL) == 0 ? BAY_OK : BAY_ERR_NOMEM;
         if (err != BAY_OK) {
             pthread_cond_destroy(&self->wake);
         }
@@ -380,11 +380,11 @@ bay_err store_open_sqlite(loop *on_loop, bay_str path, const store_options *opti
 {
     static const store_back back = {sqlite_start, sqlite_close, sqlite_free};
     if (!is_path(path)) {
-        return diag_set(diag, BAY_INVALID, "not the path of a file: %.*s", BAY_STR(path));
+        return diag_set(diag, BAY_ERR_INVALID, "not the path of a file: %.*s", BAY_STR(path));
     }
     sqlite_store *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return diag_set(diag, BAY_NOMEM, "out of memory");
+        return diag_set(diag, BAY_ERR_NOMEM, "out of memory");
     }
     self->base.options = store_options_of(options);
     self->message = (loop_message){.function = on_message, .argument = self};

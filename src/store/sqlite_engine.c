@@ -18,20 +18,20 @@ bay_err sqlite_error_of(int code)
     case SQLITE_DONE:
         return BAY_OK;
     case SQLITE_NOMEM:
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-        return BAY_TIMEOUT;
+        return BAY_ERR_TIMEOUT;
     case SQLITE_TOOBIG:
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     case SQLITE_NOTADB:
-        return BAY_SYNTAX;
+        return BAY_ERR_SYNTAX;
     case SQLITE_PERM:
     case SQLITE_AUTH:
     case SQLITE_READONLY:
-        return BAY_DENIED;
+        return BAY_ERR_DENIED;
     default:
-        return BAY_IO;
+        return BAY_ERR_IO;
     }
 }
 
@@ -40,10 +40,10 @@ bay_err sqlite_error_of(int code)
 static bay_err break_off(sqlite_file *self, int code)
 {
     bay_err err = sqlite_error_of(code);
-    if (err == BAY_DENIED || err == BAY_SYNTAX) {
-        err = BAY_IO; /* an operation's caller did nothing wrong */
+    if (err == BAY_ERR_DENIED || err == BAY_ERR_SYNTAX) {
+        err = BAY_ERR_IO; /* an operation's caller did nothing wrong */
     }
-    if (err != BAY_TIMEOUT) {
+    if (err != BAY_ERR_TIMEOUT) {
         log_write_paced(&self->complaints, loop_time_ms(), LOG_ERROR, "store", "SQLite: %s (%d)",
                         sqlite3_errstr(code), code);
     }
@@ -118,7 +118,7 @@ static bay_err find_one(sqlite_file *self, sqlite3_stmt *query, int code, store_
         return BAY_OK;
     }
     sqlite3_reset(query);
-    return code == SQLITE_DONE ? BAY_NOTFOUND : break_off(self, code);
+    return code == SQLITE_DONE ? BAY_ERR_NOT_FOUND : break_off(self, code);
 }
 
 static bay_err find(store_engine *engine, store_space space, bay_str scope, bay_str key,

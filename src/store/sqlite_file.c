@@ -54,16 +54,16 @@ static bay_err no_file(int error, const char *path, bay_diag *diag)
     switch (error) {
     case ENOENT:
     case ENOTDIR:
-        return diag_set(diag, BAY_NOTFOUND, "%s: no such folder", path);
+        return diag_set(diag, BAY_ERR_NOT_FOUND, "%s: no such folder", path);
     case EACCES:
     case EPERM:
     case EROFS:
-        return diag_set(diag, BAY_DENIED, "%s: no permission to write it", path);
+        return diag_set(diag, BAY_ERR_DENIED, "%s: no permission to write it", path);
     case EISDIR:
     case ENXIO:
-        return diag_set(diag, BAY_INVALID, "%s: not a regular file", path);
+        return diag_set(diag, BAY_ERR_INVALID, "%s: not a regular file", path);
     default:
-        return diag_set(diag, BAY_IO, "%s: cannot be opened (error %d)", path, error);
+        return diag_set(diag, BAY_ERR_IO, "%s: cannot be opened (error %d)", path, error);
     }
 }
 
@@ -79,11 +79,11 @@ static bay_err make_file(const char *path, bay_diag *diag)
     bool is_regular = fstat(fd, &about) == 0 && S_ISREG(about.st_mode);
     close(fd);
     if (!is_regular) {
-        return diag_set(diag, BAY_INVALID, "%s: not a regular file", path);
+        return diag_set(diag, BAY_ERR_INVALID, "%s: not a regular file", path);
     }
     /* SQLite takes a file of one byte for an empty one, and would write over it. */
     if (about.st_size > 0 && about.st_size < SMALLEST_BYTES) {
-        return diag_set(diag, BAY_SYNTAX, "%s: not an SQLite database", path);
+        return diag_set(diag, BAY_ERR_SYNTAX, "%s: not an SQLite database", path);
     }
     return BAY_OK;
 }
@@ -92,11 +92,11 @@ static bay_err file_error(sqlite_file *self, int code, const char *path, bay_dia
 {
     bay_err err = sqlite_error_of(code);
     switch (err) {
-    case BAY_SYNTAX:
+    case BAY_ERR_SYNTAX:
         return diag_set(diag, err, "%s: not an SQLite database", path);
-    case BAY_TIMEOUT:
+    case BAY_ERR_TIMEOUT:
         return diag_set(diag, err, "%s: locked by another process for too long", path);
-    case BAY_NOMEM:
+    case BAY_ERR_NOMEM:
         return diag_set(diag, err, "%s: out of memory", path);
     default:
         return diag_set(diag, err, "%s: %s (error %d)", path, sqlite3_errstr(code),
@@ -157,13 +157,13 @@ static bay_err check_about(const file_about *about, const char *path, bay_diag *
 {
     bool is_empty = about->application == 0 && about->schema == 0 && about->objects == 0;
     if (!is_empty && about->application != SQLITE_FILE_APPLICATION) {
-        return diag_set(diag, BAY_INVALID, "%s: a database of another program", path);
+        return diag_set(diag, BAY_ERR_INVALID, "%s: a database of another program", path);
     }
     if (about->schema < 0 || (!is_empty && about->schema == 0)) {
-        return diag_set(diag, BAY_INVALID, "%s: a damaged database", path);
+        return diag_set(diag, BAY_ERR_INVALID, "%s: a damaged database", path);
     }
     if (about->schema > SQLITE_FILE_SCHEMA) {
-        return diag_set(diag, BAY_VERSION,
+        return diag_set(diag, BAY_ERR_VERSION,
                         "%s: written by a newer release (schema %lld; this one knows %d)", path,
                         (long long)about->schema, SQLITE_FILE_SCHEMA);
     }
@@ -287,7 +287,7 @@ static bay_err open_database(sqlite_file *self, const char *path, bay_diag *diag
 bay_err sqlite_file_open(sqlite_file *self, const char *path, bay_diag *diag)
 {
     if (sqlite3_threadsafe() == 0) {
-        return diag_set(diag, BAY_UNSUPPORTED, "this SQLite was built without threads");
+        return diag_set(diag, BAY_ERR_UNSUPPORTED, "this SQLite was built without threads");
     }
     bay_err err = make_file(path, diag);
     if (err == BAY_OK) {

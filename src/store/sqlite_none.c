@@ -8,7 +8,7 @@ bay_err store_open_sqlite(loop *on_loop, bay_str path, const store_options *opti
     (void)on_loop;
     (void)options;
     (void)out;
-    return diag_set(diag, BAY_UNSUPPORTED,
+    return diag_set(diag, BAY_ERR_UNSUPPORTED,
                     "this libpatchbay was built without SQLite: nothing can be kept in %.*s",
                     BAY_STR(path));
 }

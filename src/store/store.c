@@ -46,7 +46,7 @@ void store_back_closed(store *self)
     list_link *link;
     while ((link = list_first(&self->open)) != NULL) {
         store_op *op = CONTAINER_OF(link, store_op, link);
-        store_rules_fail(op, BAY_CANCELLED);
+        store_rules_fail(op, BAY_ERR_CANCELLED);
         op_end(self, op);
     }
     self->is_closed = true;
@@ -125,17 +125,17 @@ static bay_err start(store *self, const store_op *plan, store_done done, void *u
 {
     size_t len = bytes_of(plan);
     if (self->is_closing) {
-        return BAY_CLOSED;
+        return BAY_ERR_CLOSED;
     }
     /* The first is always taken: a value may be larger than what may wait. */
     if (is_counted(plan) && self->pending > 0 &&
         (self->pending >= self->options.pending ||
          self->pending_bytes + len > self->options.pending_bytes)) {
-        return BAY_BUSY;
+        return BAY_ERR_BUSY;
     }
     store_op *op = mem_alloc(sizeof(*op) + lists_of(plan) + len);
     if (op == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     *op = *plan;
     op->scope = take_in(op, plan->scope);
@@ -166,7 +166,7 @@ static bay_err start(store *self, const store_op *plan, store_done done, void *u
 static bay_err start_on_key(store *self, const store_op *plan, store_done done, void *user)
 {
     if (!is_name(plan->scope, STORE_TABLE_BYTES) || !is_name(plan->key, STORE_KEY_BYTES)) {
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     }
     return start(self, plan, done, user);
 }
@@ -181,19 +181,19 @@ static bay_err check_parts(const store *self, const store_put_request *request)
 {
     if (request->part_count > STORE_PUT_PARTS ||
         request->dropped_count > STORE_PUT_PARTS - request->part_count) {
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     }
     for (size_t i = 0; i < request->part_count; i++) {
         if (!is_name(request->parts[i].name, STORE_PART_BYTES)) {
-            return BAY_INVALID;
+            return BAY_ERR_INVALID;
         }
         if (request->parts[i].value.len > self->options.value_bytes) {
-            return BAY_LIMIT;
+            return BAY_ERR_LIMIT;
         }
     }
     for (size_t i = 0; i < request->dropped_count; i++) {
         if (!is_name(request->dropped[i], STORE_PART_BYTES)) {
-            return BAY_INVALID;
+            return BAY_ERR_INVALID;
         }
     }
     return BAY_OK;
@@ -213,7 +213,7 @@ bay_err store_put(store *self, const store_put_request *request, store_done done
                      .dropped = request->dropped,
                      .dropped_count = request->dropped_count};
     if (request->value.len > self->options.value_bytes) {
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     bay_err err = check_parts(self, request);
     if (err != BAY_OK) {
@@ -227,7 +227,7 @@ bay_err store_remove(store *self, bay_str table, bay_str key, uint64_t expected,
 {
     store_op plan = {.kind = STORE_REMOVE, .scope = table, .key = key, .expected = expected};
     if (expected == STORE_ABSENT) {
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     }
     return start_on_key(self, &plan, done, user);
 }
@@ -239,7 +239,7 @@ bay_err store_scan(store *self, bay_str table, bay_str prefix, bay_str after, si
         .kind = STORE_SCAN, .scope = table, .key = prefix, .value = after, .limit = limit};
     if (!is_name(table, STORE_TABLE_BYTES) || prefix.len > STORE_KEY_BYTES ||
         after.len > STORE_KEY_BYTES || limit < 1 || limit > STORE_READ_ROWS) {
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     }
     return start(self, &plan, done, user);
 }
@@ -250,7 +250,7 @@ bay_err store_parts(store *self, bay_str table, bay_str key, bay_str after, size
     store_op plan = {
         .kind = STORE_PARTS, .scope = table, .key = key, .value = after, .limit = limit};
     if (after.len > STORE_PART_BYTES || limit < 1 || limit > STORE_READ_ROWS) {
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     }
     return start_on_key(self, &plan, done, user);
 }
@@ -261,7 +261,7 @@ static bay_err start_lease(store *self, store_kind kind, store_op plan, store_do
     plan.is_relaxed = true;
     if (!is_name(plan.value, STORE_OWNER_BYTES) ||
         (kind != STORE_RELEASE && plan.expires_at_ms == 0)) {
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     }
     return start_on_key(self, &plan, done, user);
 }
@@ -299,10 +299,10 @@ bay_err store_append(store *self, const store_append_request *request, store_don
         .is_relaxed = request->is_relaxed,
     };
     if (!is_name(request->stream, STORE_TABLE_BYTES)) {
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     }
     if (request->value.len > self->options.value_bytes || request->value.len > plan.keep_bytes) {
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     return start(self, &plan, done, user);
 }
@@ -312,7 +312,7 @@ bay_err store_read(store *self, bay_str stream, uint64_t after, size_t limit, st
 {
     store_op plan = {.kind = STORE_READ, .scope = stream, .after = after, .limit = limit};
     if (!is_name(stream, STORE_TABLE_BYTES) || limit < 1 || limit > STORE_READ_ROWS) {
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     }
     return start(self, &plan, done, user);
 }

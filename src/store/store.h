@@ -13,7 +13,7 @@
  * loop's thread, never inside the starting call; or it returns an error, and then nothing was
  * started and `done` is never called. Inputs are copied. `user` must live until `done`.
  * - Operations of one store take effect and complete in the order in which they were started.
- * - store_close completes all that are open with BAY_CANCELLED: such a one may or may not have
+ * - store_close completes all that are open with BAY_ERR_CANCELLED: such a one may or may not have
  * taken effect. To end without losing anything, wait for them before closing.
  *
  * Time is the wall clock at the start of each operation: an expired row, lease or event is absent
@@ -37,11 +37,11 @@
 #include "patchbay/types.h"
 
 enum {
-    STORE_TABLE_BYTES = 64,         /* of a table's or stream's name, at least 1: BAY_INVALID */
-    STORE_KEY_BYTES = 512,          /* of a key, at least 1: BAY_INVALID */
-    STORE_PART_BYTES = 32,          /* of a part's name, at least 1: BAY_INVALID */
-    STORE_PUT_PARTS = 8192,         /* parts and names dropped of one put: BAY_INVALID */
-    STORE_OWNER_BYTES = 128,        /* of a lease's owner, at least 1: BAY_INVALID */
+    STORE_TABLE_BYTES = 64,         /* of a table's or stream's name, at least 1: BAY_ERR_INVALID */
+    STORE_KEY_BYTES = 512,          /* of a key, at least 1: BAY_ERR_INVALID */
+    STORE_PART_BYTES = 32,          /* of a part's name, at least 1: BAY_ERR_INVALID */
+    STORE_PUT_PARTS = 8192,         /* parts and names dropped of one put: BAY_ERR_INVALID */
+    STORE_OWNER_BYTES = 128,        /* of a lease's owner, at least 1: BAY_ERR_INVALID */
     STORE_READ_ROWS = 1000,         /* of one scan or read: cut there */
     STORE_READ_BYTES = 4 << 20,     /* of one scan or read, but always one row: cut there */
     STORE_VALUE_MOST = 64 << 20,    /* largest `value_bytes` that can be asked for: cut there */
@@ -61,13 +61,13 @@ typedef struct store store;
 
 /* Zero means the default. */
 typedef struct store_options {
-    uint64_t rows;          /* rows, parts, leases and events in all: BAY_LIMIT from `done` */
-    uint64_t value_bytes;   /* of one value, part or event: BAY_LIMIT at the start */
-    uint64_t total_bytes;   /* names, keys and values of all: BAY_LIMIT from `done` */
-    uint32_t pending;       /* operations started and not completed: BAY_BUSY at the start */
-    uint64_t pending_bytes; /* their inputs: BAY_BUSY at the start */
+    uint64_t rows;          /* rows, parts, leases and events in all: BAY_ERR_LIMIT from `done` */
+    uint64_t value_bytes;   /* of one value, part or event: BAY_ERR_LIMIT at the start */
+    uint64_t total_bytes;   /* names, keys and values of all: BAY_ERR_LIMIT from `done` */
+    uint32_t pending;       /* operations started and not completed: BAY_ERR_BUSY at the start */
+    uint64_t pending_bytes; /* their inputs: BAY_ERR_BUSY at the start */
     uint32_t sweep_ms;      /* between two sweeps of what expired */
-    uint32_t busy_ms;       /* a file locked by another process for longer: BAY_TIMEOUT */
+    uint32_t busy_ms;       /* a file locked by another process for longer: BAY_ERR_TIMEOUT */
     uint64_t (*now)(void *now_user); /* ms since 1970, on the loop's thread; NULL: loop_time_ms */
     void *now_user;
 } store_options;
@@ -80,8 +80,8 @@ typedef struct store_row {
 } store_row;
 
 /* How an operation ended. Everything in it is valid until `done` returns.
- * `version`: what a change brought about; after BAY_DUPLICATE and BAY_STATE the version that is
- * there, 0 for none. */
+ * `version`: what a change brought about; after BAY_ERR_DUPLICATE and BAY_ERR_STATE the version
+ * that is there, 0 for none. */
 typedef struct store_result {
     bay_err err;
     bool has_more; /* a scan or read was cut: go on after the last row */
@@ -97,21 +97,22 @@ typedef void (*store_done)(void *user, const store_result *result);
 /* --- opening and closing ---------------------------------------------------------------------- */
 
 /* A store in this process's memory. While it is open the loop has something to wait for.
- * Owns: the caller, until store_free; `on_loop` must outlive it. Errors: BAY_NOMEM. Units: see
+ * Owns: the caller, until store_free; `on_loop` must outlive it. Errors: BAY_ERR_NOMEM. Units: see
  * store_options, which may be NULL. Threads: the loop's, as all functions here. */
 bay_err store_open_memory(loop *on_loop, const store_options *options, store **out) BAY_MUST_CHECK;
 
 /* A store in an SQLite file, made with mode 0600 when absent; a thread of its own does the work.
  * Blocks while it opens the file. Several processes may have the file open.
- * Owns: as store_open_memory. Errors: BAY_NOTFOUND (no such folder), BAY_DENIED (no permission),
- * BAY_INVALID (not a file, or another program's database), BAY_SYNTAX (no database at all),
- * BAY_VERSION (written by a newer release), BAY_TIMEOUT (locked for busy_ms), BAY_IO, BAY_NOMEM;
- * `diag` may be NULL. Units: as store_open_memory. Threads: the loop's. */
+ * Owns: as store_open_memory. Errors: BAY_ERR_NOT_FOUND (no such folder), BAY_ERR_DENIED (no
+ * permission), BAY_ERR_INVALID (not a file, or another program's database), BAY_ERR_SYNTAX (no
+ * database at all), BAY_ERR_VERSION (written by a newer release), BAY_ERR_TIMEOUT (locked for
+ * busy_ms), BAY_ERR_IO, BAY_ERR_NOMEM; `diag` may be NULL. Units: as store_open_memory. Threads:
+ * the loop's. */
 bay_err store_open_sqlite(loop *on_loop, bay_str path, const store_options *options, store **out,
                           bay_diag *diag) BAY_MUST_CHECK;
 
-/* Starts nothing more (BAY_CLOSED), completes what is open with BAY_CANCELLED, then calls `closed`
- * (which may be NULL), never inside this call. The second call does nothing.
+/* Starts nothing more (BAY_ERR_CLOSED), completes what is open with BAY_ERR_CANCELLED, then calls
+ * `closed` (which may be NULL), never inside this call. The second call does nothing.
  * Owns: nothing. Threads: the loop's. */
 void store_close(store *self, void (*closed)(void *user), void *user);
 
@@ -148,23 +149,24 @@ typedef struct store_put_request {
 } store_put_request;
 
 /* The row of a key.
- * Owns: nothing. Errors, of all functions from here on: BAY_INVALID (a name out of its bounds),
- * BAY_LIMIT (a value too large), BAY_BUSY, BAY_NOMEM, BAY_CLOSED at the start; BAY_CANCELLED,
- * BAY_TIMEOUT, BAY_IO, BAY_NOMEM from `done`. Here also BAY_NOTFOUND. Threads: the loop's. */
+ * Owns: nothing. Errors, of all functions from here on: BAY_ERR_INVALID (a name out of its bounds),
+ * BAY_ERR_LIMIT (a value too large), BAY_ERR_BUSY, BAY_ERR_NOMEM, BAY_ERR_CLOSED at the start;
+ * BAY_ERR_CANCELLED, BAY_ERR_TIMEOUT, BAY_ERR_IO, BAY_ERR_NOMEM from `done`. Here also
+ * BAY_ERR_NOT_FOUND. Threads: the loop's. */
 bay_err store_get(store *self, bay_str table, bay_str key, store_done done,
                   void *user) BAY_MUST_CHECK;
 
 /* Writes a row when what is there is what was expected, and its parts in the same moment: nobody
  * ever finds the one without the others. When it fails the row is as it was, with the parts that it
  * had, but for those that this put named anew: they may be gone.
- * Owns: copies. Errors: also BAY_DUPLICATE (STORE_ABSENT, and there is one), BAY_STATE (another
- * version, or none), BAY_LIMIT (the store is full). Units: ms. Threads: the loop's. */
+ * Owns: copies. Errors: also BAY_ERR_DUPLICATE (STORE_ABSENT, and there is one), BAY_ERR_STATE
+ * (another version, or none), BAY_ERR_LIMIT (the store is full). Units: ms. Threads: the loop's. */
 bay_err store_put(store *self, const store_put_request *request, store_done done,
                   void *user) BAY_MUST_CHECK;
 
 /* Removes a row, with its parts. `expected`: STORE_ANY or a version.
- * Owns: nothing. Errors: also BAY_NOTFOUND (STORE_ANY, and there is none), BAY_STATE. Threads: the
- * loop's. */
+ * Owns: nothing. Errors: also BAY_ERR_NOT_FOUND (STORE_ANY, and there is none), BAY_ERR_STATE.
+ * Threads: the loop's. */
 bay_err store_remove(store *self, bay_str table, bay_str key, uint64_t expected, store_done done,
                      void *user) BAY_MUST_CHECK;
 
@@ -176,7 +178,7 @@ bay_err store_scan(store *self, bay_str table, bay_str prefix, bay_str after, si
 
 /* The parts of a row whose names come after `after` (may be empty), in the order of the names'
  * bytes, at most `limit` (1 to STORE_READ_ROWS) and STORE_READ_BYTES.
- * Owns: nothing. Errors: also BAY_NOTFOUND: there is no such row. Units: parts. Threads: the
+ * Owns: nothing. Errors: also BAY_ERR_NOT_FOUND: there is no such row. Units: parts. Threads: the
  * loop's. */
 bay_err store_parts(store *self, bay_str table, bay_str key, bay_str after, size_t limit,
                     store_done done, void *user) BAY_MUST_CHECK;
@@ -185,19 +187,20 @@ bay_err store_parts(store *self, bay_str table, bay_str key, bay_str after, size
 
 /* Makes `owner` the owner for `ttl_ms`, when nobody else is; whoever has the lease already keeps
  * its token and has it for longer. An owner is a name that no two processes share. Owns: copies.
- * Errors: also BAY_BUSY from `done`: somebody else has it (rows[0] says who and until when);
- * BAY_LIMIT. Units: ms, at least 1. Threads: the loop's. */
+ * Errors: also BAY_ERR_BUSY from `done`: somebody else has it (rows[0] says who and until when);
+ * BAY_ERR_LIMIT. Units: ms, at least 1. Threads: the loop's. */
 bay_err store_claim(store *self, bay_str table, bay_str key, bay_str owner, uint64_t ttl_ms,
                     store_done done, void *user) BAY_MUST_CHECK;
 
 /* From now `ttl_ms` more for an owner that still has it.
- * Owns: copies. Errors: also BAY_STATE: it expired or is another's; the work must stop. Units: ms,
- * at least 1. Threads: the loop's. */
+ * Owns: copies. Errors: also BAY_ERR_STATE: it expired or is another's; the work must stop. Units:
+ * ms, at least 1. Threads: the loop's. */
 bay_err store_renew(store *self, bay_str table, bay_str key, bay_str owner, uint64_t ttl_ms,
                     store_done done, void *user) BAY_MUST_CHECK;
 
 /* Gives it back.
- * Owns: nothing. Errors: also BAY_STATE: it was not this owner's any more. Threads: the loop's. */
+ * Owns: nothing. Errors: also BAY_ERR_STATE: it was not this owner's any more. Threads: the
+ * loop's. */
 bay_err store_release(store *self, bay_str table, bay_str key, bay_str owner, store_done done,
                       void *user) BAY_MUST_CHECK;
 
@@ -208,13 +211,13 @@ typedef struct store_append_request {
     bay_str value;
     uint64_t expires_at_ms; /* of this event; 0: never */
     uint64_t keep_events;   /* with this one; the oldest go. 0: no bound but the store's */
-    uint64_t keep_bytes;    /* of values, the same; an event larger than this is BAY_LIMIT */
+    uint64_t keep_bytes;    /* of values, the same; an event larger than this is BAY_ERR_LIMIT */
     bool is_relaxed;        /* need not survive the loss of power */
 } store_append_request;
 
 /* Adds an event; its sequence is greater than that of every event before. Sequences are not
  * consecutive.
- * Owns: copies. Errors: also BAY_LIMIT (the store is full; then older events may have gone
+ * Owns: copies. Errors: also BAY_ERR_LIMIT (the store is full; then older events may have gone
  * already). Units: bytes, ms. Threads: the loop's. */
 bay_err store_append(store *self, const store_append_request *request, store_done done,
                      void *user) BAY_MUST_CHECK;

@@ -54,11 +54,11 @@ bool task_adopt(task_continuation *self, json_val task, mcp_outcome *inout)
     bay_str id;
     bay_err err = json_str(json_get(task, STR("taskId")), &self->memory, &id);
     if (err == BAY_OK && id.len > TASK_ID_BYTES) {
-        err = BAY_LIMIT;
+        err = BAY_ERR_LIMIT;
     }
     err = err == BAY_OK ? arena_dup(&self->memory, id, &self->id) : err; /* it outlives the text */
     if (err == BAY_OK && task_status_of(task) == TASK_STATUSES) {
-        err = BAY_PROTOCOL;
+        err = BAY_ERR_PROTOCOL;
     }
     if (err == BAY_OK && !self->is_run) {
         mcp_era era = task_server_era(self->way->call.upstream);
@@ -68,9 +68,9 @@ bool task_adopt(task_continuation *self, json_val task, mcp_outcome *inout)
     }
     if (err != BAY_OK) {
         task_fail(inout, err,
-                  err == BAY_PROTOCOL ? "it made a task in a state that no revision knows"
-                  : err == BAY_LIMIT  ? "it made a task whose id is too long"
-                                      : "the task that it made cannot be named");
+                  err == BAY_ERR_PROTOCOL ? "it made a task in a state that no revision knows"
+                  : err == BAY_ERR_LIMIT  ? "it made a task whose id is too long"
+                                          : "the task that it made cannot be named");
     }
     return err == BAY_OK;
 }
@@ -147,7 +147,7 @@ static bay_err keep_own(task_continuation *self, json_val result, uint64_t now_m
     task_entry *entry = NULL;
     task_registry *registry = task_endpoint_registry(self->endpoint);
     if (registry == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     bay_err err = task_entry_add(registry, self->identity, self->token, ttl_ms, now_ms, &entry);
     if (err != BAY_OK) {
@@ -292,7 +292,7 @@ static bool step_perhaps(task_continuation *self, mcp_outcome *inout)
     }
     way->call.spec.capabilities = task_continuation_capabilities(self, way->request);
     if (way->call.spec.capabilities.len == 0) {
-        task_fail(inout, BAY_NOMEM, "out of memory");
+        task_fail(inout, BAY_ERR_NOMEM, "out of memory");
         inout->was_sent = false;
         return false;
     }
@@ -375,7 +375,7 @@ static bay_err prepare(task_continuation *self, need what)
     if (is_session && what == NEED_TASK) {
         way->call.spec.capabilities = task_continuation_capabilities(self, request);
         if (way->call.spec.capabilities.len == 0) {
-            return BAY_NOMEM;
+            return BAY_ERR_NOMEM;
         }
     }
     bool adds = what == NEED_RUN || (what == NEED_TASK && !is_session);

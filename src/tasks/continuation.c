@@ -164,7 +164,7 @@ static bool notify_progress(task_continuation *self, json_val params)
     json_put_members(&out, params, &token, 1);
     json_close_object(&out);
     bool is_slow = text.err == BAY_OK && mcp_request_notify(self->way->request, MCP_N_PROGRESS,
-                                                            buf_view(&text)) == BAY_AGAIN;
+                                                            buf_view(&text)) == BAY_ERR_AGAIN;
     buf_fini(&text);
     if (is_slow) {
         upstream_call_pause(&self->way->call, true);
@@ -325,7 +325,7 @@ void task_continuation_send(task_continuation *self, mcp_method_id method, json_
     mcp_outcome outcome;
     catalog_source *source = catalog_servers_find(&self->endpoint->servers, self->server);
     if (source == NULL) {
-        task_fail(&outcome, BAY_CLOSED, "the server has left the gateway");
+        task_fail(&outcome, BAY_ERR_CLOSED, "the server has left the gateway");
         task_continuation_finish(self, &outcome);
         return;
     }

@@ -96,7 +96,7 @@ bool task_server_has_core(const upstream *of);
 task_registry *task_endpoint_registry(endpoint *self);
 uint64_t task_endpoint_now(const endpoint *self);
 
-/* name.c: BAY_DENIED: none of ours, or not this principal's. */
+/* name.c: BAY_ERR_DENIED: none of ours, or not this principal's. */
 typedef enum task_home {
     TASK_AT_LEGACY = 'l', /* a server of 2025-11-25 */
     TASK_AT_MODERN = 'm',

@@ -61,7 +61,7 @@ static bool step_result_as_it_is(task_continuation *self, mcp_outcome *inout)
 static bool is_task(mcp_outcome *inout)
 {
     if (task_status_of(inout->result) == TASK_STATUSES) {
-        task_fail(inout, BAY_PROTOCOL, "the task is in a state that no revision knows");
+        task_fail(inout, BAY_ERR_PROTOCOL, "the task is in a state that no revision knows");
         return false;
     }
     return true;
@@ -139,12 +139,12 @@ static bool take_input_requests(task_continuation *self, mcp_outcome *inout)
     task_result_request *result_request = task_result_request_find(registry, self->token);
     uint64_t now_ms = task_endpoint_now(self->endpoint);
     const upstream_affinity *affinity = &self->way->call.affinity;
-    bay_err err = registry != NULL ? BAY_OK : BAY_NOMEM;
+    bay_err err = registry != NULL ? BAY_OK : BAY_ERR_NOMEM;
     if (result_request == NULL && err == BAY_OK) {
         err = task_result_request_open(registry, self->token, self->id, self->way->call.upstream,
                                        affinity, now_ms, &result_request);
     }
-    if (err == BAY_CLOSED) {
+    if (err == BAY_ERR_CLOSED) {
         say_task(self, self->task, TASK_WORKING, inout, NULL); /* the next look tells */
         return false;
     }
@@ -437,7 +437,7 @@ static void request_list(endpoint *self, mcp_request *request)
     bay_err err = task_registry_list(self->task_registry, identity,
                                      json_get(request->message.params, STR("cursor")), &text);
     route_end(way);
-    if (err == BAY_INVALID) {
+    if (err == BAY_ERR_INVALID) {
         methods_refuse(request, RPC_INVALID_PARAMS, STR("Invalid cursor: list from the start"));
     } else if (err != BAY_OK) {
         endpoint_refuse_memory(request);
@@ -472,7 +472,7 @@ static void task_request(endpoint *self, mcp_request *request)
     }
     bay_err err = task_name_open(self, request->principal, request->name, request->memory, &home,
                                  &server, &id);
-    if (err == BAY_NOMEM) {
+    if (err == BAY_ERR_NOMEM) {
         endpoint_refuse_memory(request);
         return;
     }

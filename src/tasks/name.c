@@ -26,7 +26,7 @@ bay_err task_name_seal(const endpoint *of, const auth_principal *principal, task
     buf token;
     buf owner;
     if (of->ring == NULL) {
-        return BAY_UNSUPPORTED;
+        return BAY_ERR_UNSUPPORTED;
     }
     buf_init(&plain, PLAIN_BYTES);
     buf_init(&token, TOKEN_BYTES);
@@ -53,7 +53,7 @@ bay_err task_name_open(const endpoint *of, const auth_principal *principal, bay_
     buf owner;
     bay_str text = {NULL, 0};
     if (of->ring == NULL || token.len > TOKEN_BYTES) {
-        return BAY_DENIED;
+        return BAY_ERR_DENIED;
     }
     buf_init(&plain, PLAIN_BYTES);
     write_owner(&owner, of, principal);
@@ -71,7 +71,7 @@ bay_err task_name_open(const endpoint *of, const auth_principal *principal, bay_
     char home = text.len > 0 ? text.at[0] : '\0';
     bool is_home = home == TASK_AT_LEGACY || home == TASK_AT_MODERN || home == TASK_AT_GATEWAY;
     if (end == text.len || !is_home) {
-        return BAY_DENIED;
+        return BAY_ERR_DENIED;
     }
     *out_home = (task_home)home;
     *out_server = (bay_str){text.at + 1, end - 1};

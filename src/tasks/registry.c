@@ -33,7 +33,7 @@ bay_err task_registry_new(loop *on, uint32_t answer_ms, task_registry **out)
 {
     task_registry *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->loop = on;
     self->answer_ms = answer_ms;
@@ -116,7 +116,7 @@ static bay_err owner_get(task_registry *self, bay_str identity, task_owner **out
     }
     owner = mem_zalloc(sizeof(*owner) + identity.len);
     if (owner == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     list_init(&owner->entries);
     owner->len = identity.len;
@@ -144,7 +144,7 @@ bay_err task_entry_add(task_registry *self, bay_str identity, bay_str token, uin
     task_entry *entry = mem_zalloc(sizeof(*entry) + token.len);
     if (entry == NULL) {
         owner_leave(self, owner);
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     char *bytes = (char *)(entry + 1);
     memcpy(bytes, token.at, token.len);
@@ -172,11 +172,11 @@ bay_err task_entry_add(task_registry *self, bay_str identity, bay_str token, uin
 bay_err task_entry_show(task_entry *self, bay_str shown)
 {
     if (shown.len > TASK_ENTRY_BYTES) {
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     char *copy = mem_dup(shown.at, shown.len);
     if (copy == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     mem_free(self->shown);
     self->shown = copy;
@@ -188,7 +188,7 @@ bay_err task_entry_follow(task_entry *self, uint64_t progress_of, bay_str progre
 {
     char *copy = mem_dup(progress_token.at, progress_token.len);
     if (copy == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     mem_free(self->progress_token);
     self->progress_token = copy;
@@ -201,7 +201,7 @@ bay_err task_entry_keep(task_registry *self, task_entry *entry, json_val kept, b
     size_t bytes = json_clone_bytes(kept);
     task_owner *owner = entry->owner;
     if (bytes > TASK_KEPT_EACH || bytes > TASK_KEPT_BYTES - self->kept_bytes) {
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     json_doc *copy = NULL;
     bay_err err = json_clone(kept, &copy);
@@ -251,7 +251,7 @@ static bay_err read_cursor(json_val cursor, uint64_t *out)
     }
     bool is_ours = json_str_plain(cursor, &text) && str_starts(text, STR("t")) &&
                    str_uint(str_from(text, 1), out);
-    return is_ours ? BAY_OK : BAY_INVALID;
+    return is_ours ? BAY_OK : BAY_ERR_INVALID;
 }
 
 bay_err task_registry_list(const task_registry *self, bay_str identity, json_val cursor, buf *out)

@@ -2,7 +2,8 @@
  *
  *   entry    a task of a client of 2025-11-25: what tasks/list shows of it; and the result itself
  *           where its server knows of no tasks, or answered at once
- *   result_request  tasks/result of a server of 2025-11-25, kept open because only there it asks: its
+ *   result_request  tasks/result of a server of 2025-11-25, kept open because only there it asks:
+ * its
  *           questions wait for tasks/get and tasks/update of a stateless client
  *
  * Entries belong to an identity (a session, or a principal without one) and end with their ttl;
@@ -113,7 +114,7 @@ bay_err task_registry_new(loop *on, uint32_t answer_ms, task_registry **out) BAY
 
 void task_registry_free(task_registry *self); /* NULL is fine */
 
-/* Entries. `shown` and `kept` are copied. BAY_LIMIT, BAY_NOMEM. */
+/* Entries. `shown` and `kept` are copied. BAY_ERR_LIMIT, BAY_ERR_NOMEM. */
 bay_err task_entry_add(task_registry *self, bay_str identity, bay_str token, uint64_t ttl_ms,
                        uint64_t now_ms, task_entry **out) BAY_MUST_CHECK;
 bay_err task_entry_show(task_entry *self, bay_str shown) BAY_MUST_CHECK;
@@ -126,7 +127,7 @@ void task_entry_remove(task_registry *self, task_entry *entry);
 task_entry *task_entry_find(const task_registry *self, bay_str identity, bay_str token);
 /* Those whose time is over go. Units: ms since 1970. */
 void task_registry_expire(task_registry *self, uint64_t now_ms);
-/* Members of a tasks/list result: the page after `cursor`. BAY_INVALID: no cursor of ours. */
+/* Members of a tasks/list result: the page after `cursor`. BAY_ERR_INVALID: no cursor of ours. */
 bay_err task_registry_list(const task_registry *self, bay_str identity, json_val cursor,
                            buf *out) BAY_MUST_CHECK;
 
@@ -136,7 +137,8 @@ void task_registry_wake(task_registry *self);
 /* result_request.c */
 task_result_request *task_result_request_find(const task_registry *self,
                                               bay_str token); /* NULL: none */
-/* Opens tasks/result of the server's task `id`. BAY_LIMIT, BAY_NOMEM; BAY_CLOSED: it ended at once.
+/* Opens tasks/result of the server's task `id`. BAY_ERR_LIMIT, BAY_ERR_NOMEM; BAY_ERR_CLOSED: it
+ * ended at once.
  */
 bay_err task_result_request_open(task_registry *self, bay_str token, bay_str id, upstream *to,
                                  const upstream_affinity *affinity, uint64_t now_ms,

@@ -114,7 +114,7 @@ static bay_err input_request_add(task_result_request *self, const rpc_message *r
     json_val params;
     buf key;
     if (self->input_request_count >= TASK_INPUT_REQUESTS) {
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     buf_init(&key, KEY_BYTES);
     task_write_input_request(json_builder_init(&built, NULL, TASK_INPUT_REQUEST_BYTES),
@@ -124,13 +124,13 @@ static bay_err input_request_add(task_result_request *self, const rpc_message *r
     err = err == BAY_OK ? key.err : err;
     if (err == BAY_OK &&
         json_raw(params).len > TASK_INPUT_REQUEST_BYTES - self->input_request_bytes) {
-        err = BAY_LIMIT;
+        err = BAY_ERR_LIMIT;
     }
     task_input_request *made = NULL;
     if (err == BAY_OK) {
         made = mem_zalloc(sizeof(*made) + json_clone_bytes(params) + key.len + request->id.len +
                           request->method.len + 1);
-        err = made != NULL ? BAY_OK : BAY_NOMEM;
+        err = made != NULL ? BAY_OK : BAY_ERR_NOMEM;
     }
     if (made != NULL) {
         char *at = (char *)(made + 1) + json_clone_bytes(params);
@@ -159,8 +159,8 @@ static void result_request_asked(void *user, const rpc_message *request)
     bay_err err = input_request_add(self, request);
     if (err != BAY_OK) {
         upstream_call_answer(&self->call, request->id, (bay_str){NULL, 0}, RPC_INTERNAL_ERROR,
-                             err == BAY_LIMIT ? STR("Too many questions of this task are open")
-                                              : STR("Out of memory"));
+                             err == BAY_ERR_LIMIT ? STR("Too many questions of this task are open")
+                                                  : STR("Out of memory"));
         return;
     }
     result_request_wake(self);
@@ -226,7 +226,7 @@ bay_err task_result_request_open(task_registry *self, bay_str token, bay_str id,
 {
     task_result_request *made = mem_zalloc(sizeof(*made));
     if (made == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     made->registry = self;
     arena_init(&made->memory, TASK_RESULT_REQUEST_MEMORY);
@@ -246,7 +246,7 @@ bay_err task_result_request_open(task_registry *self, bay_str token, bay_str id,
     made->hold++;
     upstream_send(to, &made->call); /* a refusal may come at once */
     if (result_request_release(made)) {
-        return BAY_CLOSED;
+        return BAY_ERR_CLOSED;
     }
     *out = made;
     return BAY_OK;

@@ -73,11 +73,11 @@ static bool was_asked(const task_continuation *self, bay_str key)
 static bay_err remember(task_continuation *self, bay_str key)
 {
     if (self->key_count >= TASK_KEYS) {
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     task_key *made = mem_alloc(sizeof(*made) + key.len);
     if (made == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     *made = (task_key){.len = key.len};
     memcpy(made->key, key.at, key.len);
@@ -141,12 +141,12 @@ static void ask_answered(void *user, bay_err err, const rpc_message *response)
     bool is_result = err == BAY_OK && response->kind == RPC_RESULT;
     bool is_form = ask->method->id == MCP_ELICITATION;
     list_remove(&ask->link);
-    if (self == NULL || err == BAY_CANCELLED) {
+    if (self == NULL || err == BAY_ERR_CANCELLED) {
         mem_free(ask); /* the request is over */
         return;
     }
     task_continuation_hold(self);
-    bool is_gone = err != BAY_OK && err != BAY_TIMEOUT;
+    bool is_gone = err != BAY_OK && err != BAY_ERR_TIMEOUT;
     if (is_gone) {
         mcp_outcome outcome; /* the task is the client's: it may come back for it */
         task_error(self, &outcome, RPC_INTERNAL_ERROR, "The client is gone");
@@ -183,12 +183,12 @@ static bay_err ask_one(task_continuation *self, bay_str key, json_val wanted)
     const mcp_method *method =
         err == BAY_OK ? mcp_method_find(text, request->revision->id, MCP_SENDER_SERVER) : NULL;
     if (method == NULL || method->is_notification) {
-        return err == BAY_NOMEM ? err : BAY_UNSUPPORTED;
+        return err == BAY_ERR_NOMEM ? err : BAY_ERR_UNSUPPORTED;
     }
     err = remember(self, key);
     task_ask *ask = err == BAY_OK ? mem_alloc(sizeof(*ask) + key.len) : NULL;
     if (ask == NULL) {
-        return err == BAY_OK ? BAY_NOMEM : err;
+        return err == BAY_OK ? BAY_ERR_NOMEM : err;
     }
     *ask = (task_ask){.continuation = self, .method = method, .key_len = key.len};
     memcpy(ask->key, key.at, key.len);
@@ -238,7 +238,7 @@ static void ask_client(task_continuation *self, json_val inputs)
         return;
     }
     if (err != BAY_OK) {
-        wait_give_up(self, err == BAY_UNSUPPORTED
+        wait_give_up(self, err == BAY_ERR_UNSUPPORTED
                                ? "The task needs input that this client cannot be asked for"
                                : "The client could not be asked for what the task needs");
     } else if (asked == 0) {
@@ -260,7 +260,7 @@ static void wake(void *argument)
 
 static void wait_a_while(task_continuation *self)
 {
-    bay_err err = BAY_UNSUPPORTED;
+    bay_err err = BAY_ERR_UNSUPPORTED;
     if (self->endpoint->loop != NULL) {
         loop_timer_init(&self->timer, wake, self);
         err = loop_timer_start(self->endpoint->loop, &self->timer, self->pace_ms);
@@ -287,7 +287,7 @@ static bool end_well(task_continuation *self, json_val result, mcp_outcome *inou
     json_builder made;
     self->is_running = false;
     if (!json_is(result, JSON_OBJECT)) {
-        task_fail(inout, BAY_PROTOCOL, "the task is completed and has no result");
+        task_fail(inout, BAY_ERR_PROTOCOL, "the task is completed and has no result");
         return false;
     }
     task_write_result(task_continuation_build(self, &made), result,
@@ -339,7 +339,7 @@ static bool step_looked(task_continuation *self, mcp_outcome *inout)
         task_error(self, inout, RPC_INTERNAL_ERROR, "The task was cancelled");
         return false;
     default:
-        task_fail(inout, BAY_PROTOCOL, "the task is in a state that no revision knows");
+        task_fail(inout, BAY_ERR_PROTOCOL, "the task is in a state that no revision knows");
         return false;
     }
 }

@@ -79,8 +79,8 @@ static bool call_may_retry(const upstream_call *call, const upstream_session *at
         is_main ? self->base.is_settled && self->base.state != UPSTREAM_STARTING && !is_far(self)
                 : at->is_ready;
     return (!was_sent || call->is_repeatable) && !self->is_closing &&
-           bay_err_class_of(err) == BAY_CLASS_RETRY && err != BAY_TIMEOUT && err != BAY_BUSY &&
-           call->attempts < LOCAL_MOST_ATTEMPTS && was_up;
+           bay_err_class_of(err) == BAY_ERR_CLASS_RETRY && err != BAY_ERR_TIMEOUT &&
+           err != BAY_ERR_BUSY && call->attempts < LOCAL_MOST_ATTEMPTS && was_up;
 }
 
 /* What a failure that reached nobody says of the link. */
@@ -90,10 +90,10 @@ static void note_failure(upstream_session *at, bay_err err)
     if (self->is_closing || (at == &self->main && self->base.state != UPSTREAM_READY)) {
         return;
     }
-    if (err == BAY_CONNECT || err == BAY_RESOLVE) {
+    if (err == BAY_ERR_CONNECT || err == BAY_ERR_RESOLVE) {
         self->is_unreachable = self->base.state == UPSTREAM_READY;
         loop_defer(self->base.loop, &self->settle);
-    } else if (local_is_process(self) && err == BAY_CLOSED && !at->is_unwritable) {
+    } else if (local_is_process(self) && err == BAY_ERR_CLOSED && !at->is_unwritable) {
         /* its end will be seen within a moment; if it only closed its stdin, it is ended */
         at->is_unwritable = true;
         if (at == &self->main) {
@@ -126,7 +126,7 @@ static void call_done(void *user, mcp_call *engine_call, const mcp_outcome *outc
     } else {
         upstream_session_unbind(at, &call->affinity);
         /* nobody else waits for this process, and it may hang for ever */
-        at->is_draining = at->is_draining || (at->is_exclusive && outcome->err == BAY_TIMEOUT);
+        at->is_draining = at->is_draining || (at->is_exclusive && outcome->err == BAY_ERR_TIMEOUT);
     }
     bool is_again = is_failure && call_may_retry(call, at, outcome->err, outcome->was_sent);
     if (is_again) {
@@ -140,8 +140,8 @@ static void call_done(void *user, mcp_call *engine_call, const mcp_outcome *outc
     }
     mcp_outcome told = *outcome;
     told.was_sent = told.was_sent || call->may_have_run;
-    if (self->is_closing && is_failure && outcome->err == BAY_CANCELLED) {
-        told.err = BAY_CLOSED; /* it was not the caller who cancelled */
+    if (self->is_closing && is_failure && outcome->err == BAY_ERR_CANCELLED) {
+        told.err = BAY_ERR_CLOSED; /* it was not the caller who cancelled */
         told.text = "the server is leaving the gateway";
     }
     upstream_call_end(call);
@@ -231,7 +231,7 @@ void local_send_main(local *self, upstream_call *call)
     uint64_t now = loop_now_ms(base->loop);
     bool is_up = base->state == UPSTREAM_READY || base->state == UPSTREAM_STARTING;
     if (base->state == UPSTREAM_BACKOFF && self->restart_at_ms > now + LOCAL_PATIENCE_MS) {
-        upstream_call_fail(call, BAY_CLOSED, false, base->error);
+        upstream_call_fail(call, BAY_ERR_CLOSED, false, base->error);
         return;
     }
     if (is_up && has_engine(self) && !is_undecided(self, call)) {
@@ -242,7 +242,7 @@ void local_send_main(local *self, upstream_call *call)
         (base->state == UPSTREAM_OPEN && self->restart_at_ms + 1000 > now)) {
         char text[UPSTREAM_ERROR_BYTES];
         local_say_circuit(self, text, sizeof(text));
-        upstream_call_fail(call, BAY_CLOSED, false, text);
+        upstream_call_fail(call, BAY_ERR_CLOSED, false, text);
         return;
     }
     call_wait(self, call);
@@ -281,11 +281,11 @@ void local_send(upstream *base, upstream_call *call)
     call->is_queued = false;
     call->may_have_run = false;
     if (base->state == UPSTREAM_CLOSED || self->is_closing) {
-        upstream_call_fail(call, BAY_CLOSED, false, "the server is leaving the gateway");
+        upstream_call_fail(call, BAY_ERR_CLOSED, false, "the server is leaving the gateway");
         return;
     }
     if (self->waiting_count + self->queued_count >= UPSTREAM_MAX_WAITING) {
-        upstream_call_fail(call, BAY_BUSY, false, "too many calls wait for this server");
+        upstream_call_fail(call, BAY_ERR_BUSY, false, "too many calls wait for this server");
         return;
     }
     call_place(self, call);

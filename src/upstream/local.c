@@ -86,7 +86,7 @@ static void local_break(local *self, bay_err err, const char *text)
     self->failures++;
     shown_copy(self->base.last_break, sizeof(self->base.last_break),
                str_of(text != NULL && text[0] != '\0' ? text : bay_err_text(err)), SHOWN_LINE);
-    if (err != BAY_LIMIT) { /* ended by us, for what it said */
+    if (err != BAY_ERR_LIMIT) { /* ended by us, for what it said */
         local_count_crash(self);
     }
     bool is_open = !circuit_may_start(&self->circuit, now);
@@ -129,7 +129,7 @@ static void local_settle(void *argument)
     /* calls that are still under way on other connections have a server that answers them */
     if (self->is_unreachable && self->main.open_count == 0 && self->base.state == UPSTREAM_READY) {
         self->main.is_broken = true;
-        local_break(self, BAY_CONNECT, "nobody answers at its URL");
+        local_break(self, BAY_ERR_CONNECT, "nobody answers at its URL");
     }
     main_reap(self);
     upstream_sessions_reap(self);
@@ -256,7 +256,7 @@ static void local_restart(void *argument)
         local_begin(self);
     } else if (self->base.state == UPSTREAM_READY && self->main.is_unwritable) {
         self->main.is_broken = true;
-        local_break(self, BAY_CLOSED, "it reads no more requests");
+        local_break(self, BAY_ERR_CLOSED, "it reads no more requests");
     }
 }
 
@@ -326,8 +326,8 @@ static void local_close(upstream *base, void (*done)(void *user), void *user)
     self->is_closing = true;
     self->close_done = NULL; /* until every link has been asked to go */
     stop_timers(self);
-    local_fail_waiting(self, BAY_CLOSED, why);
-    pool_fail(self, BAY_CLOSED, why);
+    local_fail_waiting(self, BAY_ERR_CLOSED, why);
+    pool_fail(self, BAY_ERR_CLOSED, why);
     if (base->state != UPSTREAM_CLOSED) {
         upstream_set_state(base, UPSTREAM_CLOSED, "");
     }
@@ -347,8 +347,8 @@ static void local_free(upstream *base)
     self->is_closing = true;
     self->close_done = NULL;
     stop_timers(self);
-    local_fail_waiting(self, BAY_CANCELLED, "the gateway is closing");
-    pool_fail(self, BAY_CANCELLED, "the gateway is closing");
+    local_fail_waiting(self, BAY_ERR_CANCELLED, "the gateway is closing");
+    pool_fail(self, BAY_ERR_CANCELLED, "the gateway is closing");
     mcp_link_free(self->main.connection); /* fails what is open */
     while ((link = list_first(&self->sessions)) != NULL) {
         upstream_session_free(CONTAINER_OF(link, upstream_session, link));
@@ -382,7 +382,7 @@ bay_err upstream_new(const upstream_options *options, upstream **out)
 {
     local *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     const config_restart *restart = &options->server->restart;
     circuit_init(&self->circuit,

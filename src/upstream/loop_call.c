@@ -147,7 +147,7 @@ static void near_closed(loop_pair *pair, loop_pair_message *last)
     outcome.error = outcome.kind == MCP_OUTCOME_ERROR ? value : JSON_NONE;
     if (outcome.kind != MCP_OUTCOME_FAILED && json_is(value, JSON_MISSING)) {
         outcome = (mcp_outcome){.kind = MCP_OUTCOME_FAILED,
-                                .err = BAY_NOMEM,
+                                .err = BAY_ERR_NOMEM,
                                 .was_sent = true,
                                 .text = "no memory for the answer on its way back"};
     }
@@ -227,7 +227,7 @@ static void far_begun(loop_pair *pair)
     upstream *owner = loop_pair_user(pair, LOOP_PAIR_FAR);
     if (owner == NULL) {
         far_done(self, &(mcp_outcome){.kind = MCP_OUTCOME_FAILED,
-                                      .err = BAY_CLOSED,
+                                      .err = BAY_ERR_CLOSED,
                                       .text = "the server is leaving the gateway"});
         return;
     }
@@ -298,12 +298,12 @@ void upstream_loop_call_send(upstream *base, upstream_call *call)
     upstream_proxy *proxy = CONTAINER_OF(base, upstream_proxy, base);
     call->remote = NULL;
     if (proxy->is_closed) {
-        upstream_call_fail(call, BAY_CLOSED, false, "the server is leaving the gateway");
+        upstream_call_fail(call, BAY_ERR_CLOSED, false, "the server is leaving the gateway");
         return;
     }
     loop_call *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        upstream_call_fail(call, BAY_NOMEM, false, "");
+        upstream_call_fail(call, BAY_ERR_NOMEM, false, "");
         return;
     }
     loop_pair_init(&self->pair, base->mailbox, &near_events, base->owner->mailbox, &far_events,
@@ -357,6 +357,6 @@ void upstream_loop_call_answer(upstream_call *call, bay_str id, bay_str result, 
         .kind = MESSAGE_ANSWER, .code = code, .text = id, .result = result, .more = message});
     if (made == NULL || loop_pair_post(&self->pair, LOOP_PAIR_FAR, &made->message, 0) != BAY_OK) {
         upstream_loop_call_cancel(call, STR(""));
-        upstream_call_fail(call, BAY_NOMEM, true, "no memory for an answer on its way there");
+        upstream_call_fail(call, BAY_ERR_NOMEM, true, "no memory for an answer on its way there");
     }
 }

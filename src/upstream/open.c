@@ -58,7 +58,7 @@ static bay_err process_arguments(const config_server *server, arena *memory, con
     const char **argv = arena_array(memory, server->args.count + 2, sizeof(*argv));
     const char **env = arena_array(memory, inherited + server->env.count + 1, sizeof(*env));
     if (argv == NULL || env == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     argv[0] = server->command.at;
     for (size_t i = 0; i < server->args.count; i++) {
@@ -75,7 +75,7 @@ static bay_err process_arguments(const config_server *server, arena *memory, con
         size_t len = pair->name.len + 1 + pair->value.len;
         char *text = arena_alloc(memory, len + 1);
         if (text == NULL) {
-            return BAY_NOMEM;
+            return BAY_ERR_NOMEM;
         }
         memcpy(text, pair->name.at, pair->name.len);
         text[pair->name.len] = '=';
@@ -173,7 +173,7 @@ static bay_err open_url(local *self, upstream_session *at, const mcp_link_option
     size_t count = server->headers.count;
     http_field *fields = mem_array(count + 1, sizeof(*fields));
     if (fields == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     for (size_t i = 0; i < count; i++) {
         fields[i] = (http_field){server->headers.at[i].name, server->headers.at[i].value};
@@ -193,7 +193,7 @@ static bay_err open_agent(local *self, upstream_session *at, const mcp_link_opti
     mcp_server *engine =
         self->base.engine != NULL ? self->base.engine(self->base.engine_user, agent) : NULL;
     if (engine == NULL) {
-        return diag_set(diag, BAY_NOTFOUND, "there is no agent \"%.*s\"", BAY_STR(agent));
+        return diag_set(diag, BAY_ERR_NOT_FOUND, "there is no agent \"%.*s\"", BAY_STR(agent));
     }
     return mcp_link_open_local(self->base.loop, engine, options, &at->connection);
 }

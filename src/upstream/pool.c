@@ -73,7 +73,7 @@ void pool_wait(local *self, upstream_call *call)
     local_tally(self);
     if (pool_arm(self) != BAY_OK) {
         pool_remove(self, call);
-        upstream_call_fail(call, BAY_NOMEM, false, "no memory to wait for a session");
+        upstream_call_fail(call, BAY_ERR_NOMEM, false, "no memory to wait for a session");
     }
 }
 
@@ -106,7 +106,7 @@ static void fail_late(local *self)
                 break;
             }
             pool_remove(self, call);
-            upstream_call_fail(call, BAY_BUSY, false, "all sessions of this server are in use");
+            upstream_call_fail(call, BAY_ERR_BUSY, false, "all sessions of this server are in use");
         }
     }
 }
@@ -183,7 +183,7 @@ static attempt pool_try(local *self, const upstream_call *call, const share_key 
     }
     if (self->base.state == UPSTREAM_BACKOFF) {
         if (self->restart_at_ms > now + LOCAL_PATIENCE_MS) {
-            made.err = diag_set(&made.diag, BAY_CLOSED, "%s", self->base.error);
+            made.err = diag_set(&made.diag, BAY_ERR_CLOSED, "%s", self->base.error);
         }
         return made;
     }
@@ -198,7 +198,7 @@ static attempt pool_try(local *self, const upstream_call *call, const share_key 
     if (!circuit_may_start(&self->circuit, now)) {
         char text[UPSTREAM_ERROR_BYTES];
         local_say_circuit(self, text, sizeof(text));
-        made.err = diag_set(&made.diag, BAY_CLOSED, "%s", text);
+        made.err = diag_set(&made.diag, BAY_ERR_CLOSED, "%s", text);
     } else if (now >= self->session_after_ms) {
         made.err = upstream_session_open(self, key, call->affinity.identity, &made.at, &made.diag);
     }

@@ -109,7 +109,7 @@ static void proxy_post(upstream *base, const proxy_message *like, bool is_droppa
     }
     size_t bytes = sizeof(*like) + like->text.len + like->method.len + like->params.len;
     proxy_message *made = mem_alloc(bytes);
-    bay_err err = BAY_NOMEM;
+    bay_err err = BAY_ERR_NOMEM;
     if (made != NULL) {
         char *at = (char *)(made + 1);
         *made = *like;
@@ -183,7 +183,7 @@ static void proxy_close(upstream *base, void (*done)(void *user), void *user)
     self->close_user = user;
     self->is_closed = true;
     base->state = UPSTREAM_CLOSED;
-    proxy_fail_calls(self, BAY_CLOSED, "the server is leaving the gateway");
+    proxy_fail_calls(self, BAY_ERR_CLOSED, "the server is leaving the gateway");
     if (was_closed || (self->link != NULL && loop_pair_finish(&self->link->pair, LOOP_PAIR_NEAR))) {
         return; /* `done` when the owner has closed its end, too */
     }
@@ -198,7 +198,7 @@ static void proxy_free(upstream *base)
 {
     upstream_proxy *self = proxy_of(base);
     self->is_closed = true;
-    proxy_fail_calls(self, BAY_CANCELLED, "the gateway is closing");
+    proxy_fail_calls(self, BAY_ERR_CANCELLED, "the gateway is closing");
     if (self->link != NULL) {
         loop_pair_close(&self->link->pair, LOOP_PAIR_NEAR, NULL);
     }
@@ -224,7 +224,7 @@ bay_err upstream_new_proxy(const upstream_options *options, upstream *owner, ups
 {
     upstream_proxy *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     list_init(&self->open);
     self->base.owner = owner;
@@ -233,7 +233,7 @@ bay_err upstream_new_proxy(const upstream_options *options, upstream *owner, ups
     self->link = err == BAY_OK ? mem_zalloc(sizeof(*self->link)) : NULL;
     if (self->link == NULL) {
         upstream_free(&self->base);
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     self->link->proxy = self;
     loop_pair_init(&self->link->pair, self->base.mailbox, &proxy_link_near_events, owner->mailbox,

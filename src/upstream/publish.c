@@ -106,7 +106,7 @@ static void link_post(upstream *owner, proxy_link *to, const owner_message *like
     bool has_value = !json_is(like->value, JSON_MISSING);
     size_t text = (bytes.len + 7) / 8 * 8; /* the clone is aligned as a pointer is */
     size_t size = sizeof(*made) + text + (has_value ? json_clone_bytes(like->value) : 0);
-    bay_err err = BAY_NOMEM;
+    bay_err err = BAY_ERR_NOMEM;
     made = mem_alloc(size);
     if (made != NULL) {
         *made = *like;
@@ -119,13 +119,13 @@ static void link_post(upstream *owner, proxy_link *to, const owner_message *like
         }
         err = loop_pair_post(&to->pair, LOOP_PAIR_NEAR, &made->message, is_droppable ? size : 0);
     }
-    if (err == BAY_LIMIT && !to->has_dropped_messages) {
+    if (err == BAY_ERR_LIMIT && !to->has_dropped_messages) {
         to->has_dropped_messages = true;
         LOG(LOG_WARN, "upstream",
             "%s: dropped resource updates for a worker that is too busy to take them; its clients "
             "do not get these notifications",
             owner->name);
-    } else if (err == BAY_NOMEM) {
+    } else if (err == BAY_ERR_NOMEM) {
         LOG(LOG_ERROR, "upstream", "%s: another worker could not be told of a change: %s",
             owner->name, bay_err_text(err));
     }

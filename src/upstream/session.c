@@ -84,7 +84,7 @@ static void upstream_session_broken(void *user, bay_err err, const char *text)
         owner->session_after_ms =
             loop_now_ms(owner->base.loop) + owner->base.server->restart.min_delay_ms;
     }
-    if (err != BAY_LIMIT) { /* ended by us, for what it said */
+    if (err != BAY_ERR_LIMIT) { /* ended by us, for what it said */
         self->is_trial = false;
         local_count_crash(owner);
     }
@@ -137,7 +137,7 @@ bay_err upstream_session_open(local *owner, const share_key *key, bay_str identi
     upstream_session *self = mem_zalloc(sizeof(*self));
     if (self == NULL || (key->is_personal && !set_identity(self, identity))) {
         mem_free(self);
-        return diag_set(diag, BAY_NOMEM, "out of memory for a session");
+        return diag_set(diag, BAY_ERR_NOMEM, "out of memory for a session");
     }
     upstream_session_init(self, owner, upstream_session_idle);
     self->inputs = key->inputs;

@@ -25,7 +25,7 @@ bay_err upstream_told_new(upstream_told **out)
 {
     upstream_told *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     atomic_init(&self->references, 1);
     pthread_mutex_init(&self->lock, NULL);

@@ -24,7 +24,7 @@ bay_err upstream_init(upstream *self, const upstream_ops *ops, const upstream_op
     list_init(&self->proxies);
     buf_init(&self->instructions, UPSTREAM_INSTRUCTIONS_BYTES);
     if (self->name == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     bay_err err = loop_mailbox_new(self->loop, self, &self->mailbox);
     if (err != BAY_OK) {
@@ -33,7 +33,7 @@ bay_err upstream_init(upstream *self, const upstream_ops *ops, const upstream_op
     self->target = call_target_ref(options->target);
     if (self->target == NULL && call_target_new(options->server->name, options->server->concurrency,
                                                 &self->target) != BAY_OK) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     if (options->told != NULL) {
         self->told = upstream_told_ref(options->told);
@@ -140,7 +140,7 @@ void upstream_learn(upstream *self, const mcp_revision *revision, json_val capab
     self->capabilities = NULL;
     bay_err err = json_raw(capabilities).len <= UPSTREAM_CAPABILITIES_BYTES
                       ? json_clone(capabilities, &self->capabilities)
-                      : BAY_LIMIT;
+                      : BAY_ERR_LIMIT;
     if (err != BAY_OK) {
         LOG(LOG_WARN, "upstream", "%s: its capabilities cannot be kept: %s", self->name,
             bay_err_text(err));

@@ -83,7 +83,7 @@ static bool cut_padding(bay_str *text, base64_form form)
 bay_err base64_decode(buf *out, bay_str text, base64_form form)
 {
     if (!cut_padding(&text, form)) {
-        return BAY_SYNTAX;
+        return BAY_ERR_SYNTAX;
     }
     if (!buf_reserve(out, text.len / 4 * 3 + text.len % 4 * 3 / 4)) {
         return out->err;
@@ -95,7 +95,7 @@ bay_err base64_decode(buf *out, bay_str text, base64_form form)
         int digit = base64_digit(text.at[i], is_url(form));
         if (digit < 0) {
             out->len = start;
-            return BAY_SYNTAX;
+            return BAY_ERR_SYNTAX;
         }
         bits = bits << 6 | (uint32_t)digit;
         count += 6;
@@ -106,7 +106,7 @@ bay_err base64_decode(buf *out, bay_str text, base64_form form)
     }
     if ((bits & ((1U << count) - 1)) != 0) {
         out->len = start;
-        return BAY_SYNTAX; /* RFC 4648 section 3.5: two texts would mean the same bytes */
+        return BAY_ERR_SYNTAX; /* RFC 4648 section 3.5: two texts would mean the same bytes */
     }
     return BAY_OK;
 }

@@ -25,8 +25,8 @@ int base64_digit(char c, bool url);
 void base64_encode(buf *out, bay_str bytes, base64_form form);
 
 /* Appends the bytes. Half padding, unused bits that are not zero, and any other character are
- * errors. Owns: nothing. Errors: BAY_SYNTAX; BAY_NOMEM, BAY_LIMIT from `out`; `out` is then as long
- * as before. Threads: any. Source: RFC 4648 sections 3, 4 and 5. */
+ * errors. Owns: nothing. Errors: BAY_ERR_SYNTAX; BAY_ERR_NOMEM, BAY_ERR_LIMIT from `out`; `out` is
+ * then as long as before. Threads: any. Source: RFC 4648 sections 3, 4 and 5. */
 bay_err base64_decode(buf *out, bay_str text, base64_form form) BAY_MUST_CHECK;
 
 #endif

@@ -72,10 +72,10 @@ static bay_err begin_message(grpc_reader *self)
     const unsigned char *head = (const unsigned char *)self->head;
     self->left = (size_t)head[1] << 24 | (size_t)head[2] << 16 | (size_t)head[3] << 8 | head[4];
     if (head[0] != 0) {
-        return head[0] == 1 ? BAY_UNSUPPORTED : BAY_PROTOCOL;
+        return head[0] == 1 ? BAY_ERR_UNSUPPORTED : BAY_ERR_PROTOCOL;
     }
     if (self->left > self->max) {
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     self->is_in_message = true;
     buf_clear(&self->message);
@@ -97,7 +97,7 @@ bay_err grpc_reader_next(grpc_reader *self, bay_str bytes, size_t *out_consumed,
         }
         if (self->head_len < GRPC_FRAME_HEAD) {
             *out_consumed = used;
-            return BAY_AGAIN;
+            return BAY_ERR_AGAIN;
         }
         bay_err err = begin_message(self);
         if (err != BAY_OK) {
@@ -119,7 +119,7 @@ bay_err grpc_reader_next(grpc_reader *self, bay_str bytes, size_t *out_consumed,
     self->left -= part.len;
     *out_consumed = used + part.len;
     if (self->left > 0) {
-        return BAY_AGAIN;
+        return BAY_ERR_AGAIN;
     }
     *out = buf_view(&self->message);
     end_message(self);
@@ -246,7 +246,7 @@ bay_err grpc_timeout_read(bay_str value, uint32_t *out_ms)
 {
     uint64_t number = 0;
     if (value.len < 2 || value.len > 9 || !str_uint(str_head(value, value.len - 1), &number)) {
-        return BAY_SYNTAX;
+        return BAY_ERR_SYNTAX;
     }
     uint64_t ms = 0;
     switch (value.at[value.len - 1]) {
@@ -269,7 +269,7 @@ bay_err grpc_timeout_read(bay_str value, uint32_t *out_ms)
         ms = (number + 999999) / 1000000;
         break;
     default:
-        return BAY_SYNTAX;
+        return BAY_ERR_SYNTAX;
     }
     ms = ms == 0 ? 1 : ms;
     *out_ms = ms > UINT32_MAX ? UINT32_MAX : (uint32_t)ms;
@@ -418,34 +418,34 @@ static bool skip(bay_str *from, size_t len)
     return true;
 }
 
-/* The next field of a message. BAY_EOF: there is none. */
+/* The next field of a message. BAY_ERR_EOF: there is none. */
 static bay_err take_field(bay_str *from, field *out)
 {
     uint64_t key = 0;
     uint64_t len = 0;
     if (from->len == 0) {
-        return BAY_EOF;
+        return BAY_ERR_EOF;
     }
     if (!take_varint(from, &key) || key >> 3 == 0) {
-        return BAY_SYNTAX;
+        return BAY_ERR_SYNTAX;
     }
     *out = (field){.number = key >> 3, .wire = (unsigned)(key & 7)};
     switch (out->wire) {
     case WIRE_VARINT:
-        return take_varint(from, &out->varint) ? BAY_OK : BAY_SYNTAX;
+        return take_varint(from, &out->varint) ? BAY_OK : BAY_ERR_SYNTAX;
     case WIRE_EIGHT:
-        return skip(from, 8) ? BAY_OK : BAY_SYNTAX;
+        return skip(from, 8) ? BAY_OK : BAY_ERR_SYNTAX;
     case WIRE_FOUR:
-        return skip(from, 4) ? BAY_OK : BAY_SYNTAX;
+        return skip(from, 4) ? BAY_OK : BAY_ERR_SYNTAX;
     case WIRE_BYTES:
         if (!take_varint(from, &len) || len > from->len) {
-            return BAY_SYNTAX;
+            return BAY_ERR_SYNTAX;
         }
         out->bytes = str_head(*from, (size_t)len);
         *from = str_from(*from, (size_t)len);
         return BAY_OK;
     default:
-        return BAY_SYNTAX;
+        return BAY_ERR_SYNTAX;
     }
 }
 
@@ -461,7 +461,7 @@ static bay_err read_entry(bay_str from, http_field *out)
             out->value = next.bytes;
         }
     }
-    return err == BAY_EOF ? BAY_OK : err;
+    return err == BAY_ERR_EOF ? BAY_OK : err;
 }
 
 static bay_err read_info(bay_str from, grpc_status *out)
@@ -483,7 +483,7 @@ static bay_err read_info(bay_str from, grpc_status *out)
             }
         }
     }
-    return err == BAY_EOF ? BAY_OK : err;
+    return err == BAY_ERR_EOF ? BAY_OK : err;
 }
 
 static bay_err read_any(bay_str from, grpc_status *out)
@@ -499,7 +499,7 @@ static bay_err read_any(bay_str from, grpc_status *out)
             value = next.bytes;
         }
     }
-    if (err != BAY_EOF) {
+    if (err != BAY_ERR_EOF) {
         return err;
     }
     bool is_first = out->reason.len == 0 && str_ends(type, STR("/google.rpc.ErrorInfo"));
@@ -524,7 +524,7 @@ static bay_err read_status(bay_str from, grpc_status *out)
             }
         }
     }
-    return err == BAY_EOF ? BAY_OK : err;
+    return err == BAY_ERR_EOF ? BAY_OK : err;
 }
 
 bay_err grpc_details_read(bay_str value, arena *memory, grpc_status *out)

@@ -57,9 +57,9 @@ void grpc_reader_init(grpc_reader *self, size_t max_bytes);
 void grpc_reader_fini(grpc_reader *self);
 
 /* Reads from the front of `bytes`. BAY_OK: *out is the next message, a view into `bytes` or the
- * reader until the next call; call again with the rest. BAY_AGAIN: all bytes are taken.
- * Errors: BAY_UNSUPPORTED (the compressed flag is set), BAY_PROTOCOL (a flag that is none),
- * BAY_LIMIT (longer than the maximum), BAY_NOMEM; the stream is of no further use then. */
+ * reader until the next call; call again with the rest. BAY_ERR_AGAIN: all bytes are taken.
+ * Errors: BAY_ERR_UNSUPPORTED (the compressed flag is set), BAY_ERR_PROTOCOL (a flag that is none),
+ * BAY_ERR_LIMIT (longer than the maximum), BAY_ERR_NOMEM; the stream is of no further use then. */
 bay_err grpc_reader_next(grpc_reader *self, bay_str bytes, size_t *out_consumed,
                          bay_str *out) BAY_MUST_CHECK;
 /* Is it between two messages? False at the end of a stream: it was cut. */
@@ -76,7 +76,7 @@ void grpc_message_encode(buf *out, bay_str text);
 void grpc_message_decode(buf *out, bay_str value);
 
 /* grpc-timeout: 1 to 8 digits and a unit; rounded up, never 0, at most UINT32_MAX.
- * Errors: BAY_SYNTAX. Source: gRPC, PROTOCOL-HTTP2.md, Requests. */
+ * Errors: BAY_ERR_SYNTAX. Source: gRPC, PROTOCOL-HTTP2.md, Requests. */
 bay_err grpc_timeout_read(bay_str value, uint32_t *out_ms) BAY_MUST_CHECK;
 void grpc_timeout_write(buf *out, uint32_t ms);
 
@@ -93,7 +93,7 @@ typedef struct grpc_status {
 /* Appends the value of grpc-status-details-bin: base64 without padding. Errors stick in `out`. */
 void grpc_details_write(buf *out, const grpc_status *status);
 /* Reads one (padded or not), into the arena; the first ErrorInfo of its details counts, others are
- * skipped. Errors: BAY_SYNTAX, BAY_LIMIT, BAY_NOMEM. */
+ * skipped. Errors: BAY_ERR_SYNTAX, BAY_ERR_LIMIT, BAY_ERR_NOMEM. */
 bay_err grpc_details_read(bay_str value, arena *memory, grpc_status *out) BAY_MUST_CHECK;
 
 #endif

@@ -86,7 +86,7 @@ bay_err header_value_decode(buf *out, bay_str value)
     size_t around = SENTINEL_BEGIN.len + SENTINEL_END.len;
     if (value.len < around || !looks_encoded(value)) {
         if (!header_value_is_plain(value)) {
-            return BAY_SYNTAX;
+            return BAY_ERR_SYNTAX;
         }
         buf_str(out, value);
         return out->err;
@@ -95,7 +95,7 @@ bay_err header_value_decode(buf *out, bay_str value)
     bay_str text = {value.at + SENTINEL_BEGIN.len, value.len - around};
     bay_err err = base64_decode(out, text, BASE64_STANDARD);
     if (err == BAY_OK && !is_utf8(str_from(buf_view(out), start))) {
-        err = BAY_UTF8;
+        err = BAY_ERR_UTF8;
     }
     if (err != BAY_OK) {
         out->len = start;
@@ -292,10 +292,10 @@ bay_err header_host_split(bay_str value, bay_str *out_host, uint16_t *out_port)
 {
     uri parts;
     if (uri_authority_parse(&parts, value) != BAY_OK || parts.host.len == 0 || parts.has_userinfo) {
-        return BAY_SYNTAX;
+        return BAY_ERR_SYNTAX;
     }
     if (str_find(parts.host, ',') < parts.host.len) {
-        return BAY_SYNTAX; /* the grammar allows it, but two fields folded into one look like this
+        return BAY_ERR_SYNTAX; /* the grammar allows it, but two fields folded into one look like this
                             */
     }
     *out_host = parts.host;
@@ -308,11 +308,11 @@ bay_err header_origin_split(bay_str value, bay_str *out_scheme, bay_str *out_hos
 {
     uri parts;
     if (str_eq(value, STR("null"))) {
-        return BAY_NOTFOUND;
+        return BAY_ERR_NOT_FOUND;
     }
     if (uri_parse(&parts, value) != BAY_OK || parts.scheme.len == 0 || parts.host.len == 0 ||
         parts.has_userinfo || parts.path.len > 0 || parts.has_query || parts.has_fragment) {
-        return BAY_SYNTAX;
+        return BAY_ERR_SYNTAX;
     }
     *out_scheme = parts.scheme;
     *out_host = parts.host;

@@ -20,9 +20,9 @@ bool header_value_is_plain(bay_str value);
 void header_value_encode(buf *out, bay_str text);
 
 /* Appends the text a header value stands for. Without both prefix and suffix it is taken literally.
- * Owns: nothing. Errors: BAY_SYNTAX: the sentinel's base64 is malformed, or a literal value holds
- * bytes that are not allowed; BAY_UTF8: the decoded bytes are not UTF-8; BAY_NOMEM, BAY_LIMIT from
- * `out`; `out` is then as long as before. Threads: any. Source: mcp 2026-07-28
+ * Owns: nothing. Errors: BAY_ERR_SYNTAX: the sentinel's base64 is malformed, or a literal value
+ * holds bytes that are not allowed; BAY_ERR_UTF8: the decoded bytes are not UTF-8; BAY_ERR_NOMEM,
+ * BAY_ERR_LIMIT from `out`; `out` is then as long as before. Threads: any. Source: mcp 2026-07-28
  * basic/transports/streamable-http, Value Encoding. */
 bay_err header_value_decode(buf *out, bay_str value) BAY_MUST_CHECK;
 
@@ -45,12 +45,13 @@ bool header_accepts(bay_str value, bay_str type);
 bool header_accepts_named(bay_str value, bay_str type);
 
 /* Takes `host[:port]` apart; an IPv6 literal loses its brackets. Port 0: none given.
- * Owns: views into `value`. Errors: BAY_SYNTAX: no host, bytes no host has, user information, a
+ * Owns: views into `value`. Errors: BAY_ERR_SYNTAX: no host, bytes no host has, user information, a
  * port that is no number up to 65535. Threads: any. Source: RFC 9110 section 7.2. */
 bay_err header_host_split(bay_str value, bay_str *out_host, uint16_t *out_port) BAY_MUST_CHECK;
 
 /* Takes an Origin value (`scheme://host[:port]`, nothing behind it) apart. The port is the one
- * given or the scheme's default. Errors: BAY_NOTFOUND: "null" (an opaque origin); BAY_SYNTAX.
+ * given or the scheme's default. Errors: BAY_ERR_NOT_FOUND: "null" (an opaque origin);
+ * BAY_ERR_SYNTAX.
  * Source: RFC 6454 section 7. */
 bay_err header_origin_split(bay_str value, bay_str *out_scheme, bay_str *out_host,
                             uint16_t *out_port) BAY_MUST_CHECK;

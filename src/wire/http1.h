@@ -4,7 +4,8 @@
  *
  * Reading a message, as a connection does it:
  *
- *     http1_parser_init ──► http1_head_parse ──BAY_AGAIN──► (read more, call again with all bytes)
+ *     http1_parser_init ──► http1_head_parse ──BAY_ERR_AGAIN──► (read more, call again with all
+ * bytes)
  *                                │ BAY_OK, `consumed` bytes were the head
  *                                ▼
  *     http1_body_init   ──► http1_body_feed … until HTTP1_BODY_END
@@ -98,14 +99,14 @@ void http1_parser_init(http1_parser *self, http1_kind kind, const http1_limits *
                        http_field *fields, bool answers_head);
 
 /* Reads a head from `bytes`: everything that arrived for this message, from its first byte on, in
- * one run. After BAY_AGAIN call it again with the same bytes and more behind them (the run may have
- * moved); no byte is read more than twice however often that is. What is reported does not depend
- * on how the bytes were cut. One CRLF before a request line is skipped. The caller handles 1xx
- * responses: parse again behind them. Owns: `out` holds views, see http1_head. `out_consumed`:
- * length of the head. Errors: BAY_AGAIN: more bytes are needed. BAY_SYNTAX, BAY_LIMIT,
- * BAY_UNSUPPORTED, BAY_VERSION: refused, see self->refusal; answer, then close. After an error the
- * parser must be initialised anew. Units: bytes. Threads: any. Source: RFC 9112 sections 2 to 6,
- * RFC 9110 sections 5 to 7. */
+ * one run. After BAY_ERR_AGAIN call it again with the same bytes and more behind them (the run may
+ * have moved); no byte is read more than twice however often that is. What is reported does not
+ * depend on how the bytes were cut. One CRLF before a request line is skipped. The caller handles
+ * 1xx responses: parse again behind them. Owns: `out` holds views, see http1_head. `out_consumed`:
+ * length of the head. Errors: BAY_ERR_AGAIN: more bytes are needed. BAY_ERR_SYNTAX, BAY_ERR_LIMIT,
+ * BAY_ERR_UNSUPPORTED, BAY_ERR_VERSION: refused, see self->refusal; answer, then close. After an
+ * error the parser must be initialised anew. Units: bytes. Threads: any. Source: RFC 9112 sections
+ * 2 to 6, RFC 9110 sections 5 to 7. */
 bay_err http1_head_parse(http1_parser *self, bay_str bytes, http1_head *out,
                          size_t *out_consumed) BAY_MUST_CHECK;
 
@@ -152,8 +153,8 @@ void http1_body_init(http1_body *self, http1_kind kind, const http1_head *head,
  * not depend on how the bytes were cut. Trailer fields are checked and dropped. With
  * HTTP1_FRAMING_NONE the first call says HTTP1_BODY_END. A span is never empty.
  * Owns: `out_data` is a view into `bytes`.
- * Errors: BAY_SYNTAX, BAY_LIMIT (see self->refusal; the connection is of no further use); BAY_STATE
- * when called again after one of these.
+ * Errors: BAY_ERR_SYNTAX, BAY_ERR_LIMIT (see self->refusal; the connection is of no further use);
+ * BAY_ERR_STATE when called again after one of these.
  * Units: bytes. Threads: any. Source: RFC 9112 section 7.1. */
 bay_err http1_body_feed(http1_body *self, bay_str bytes, size_t *out_consumed, bay_str *out_data,
                         http1_body_event *out_event) BAY_MUST_CHECK;
@@ -164,7 +165,7 @@ bay_err http1_body_feed(http1_body *self, bay_str bytes, size_t *out_consumed, b
 void http1_body_rest(http1_body *self);
 
 /* The peer closed. BAY_OK when that ends the body (HTTP1_FRAMING_CLOSE, or it had ended already).
- * Owns: nothing. Errors: BAY_PROTOCOL: the body is cut short. Threads: any. Source: RFC 9112
+ * Owns: nothing. Errors: BAY_ERR_PROTOCOL: the body is cut short. Threads: any. Source: RFC 9112
  * section 8. */
 bay_err http1_body_finish(http1_body *self) BAY_MUST_CHECK;
 
@@ -173,7 +174,8 @@ bay_err http1_body_finish(http1_body *self) BAY_MUST_CHECK;
  * header. They add no field by themselves: no Host, no Content-Length. */
 
 /* A whole head with its empty line.
- * Owns: nothing. Errors: BAY_INVALID; BAY_NOMEM or BAY_LIMIT from `out` (which keeps its error).
+ * Owns: nothing. Errors: BAY_ERR_INVALID; BAY_ERR_NOMEM or BAY_ERR_LIMIT from `out` (which keeps
+ * its error).
  * Threads: any. Source: RFC 9112 sections 3 and 4. reason empty: the usual one. */
 bay_err http1_write_request(buf *out, bay_str method, bay_str target, const http_field *fields,
                             size_t count) BAY_MUST_CHECK;

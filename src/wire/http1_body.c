@@ -77,7 +77,7 @@ static bay_err http1_body_refuse(http1_body *self, bay_err err, int status, cons
 static bay_err enter(http1_body *self, uint8_t next)
 {
     if (next != STATE_SIZE_LF && self->extension_left-- == 0) {
-        return http1_body_refuse(self, BAY_LIMIT, 400, "the chunk extensions are too long");
+        return http1_body_refuse(self, BAY_ERR_LIMIT, 400, "the chunk extensions are too long");
     }
     self->state = next;
     return BAY_OK;
@@ -96,7 +96,7 @@ static bay_err read_size(http1_body *self, char c)
     int digit = char_hex(c);
     if (digit >= 0) {
         if (self->digits == MOST_SIZE_DIGITS) {
-            return http1_body_refuse(self, BAY_SYNTAX, 400, "a chunk size is too long");
+            return http1_body_refuse(self, BAY_ERR_SYNTAX, 400, "a chunk size is too long");
         }
         self->digits++;
         self->remaining = self->remaining << 4 | (uint64_t)digit;
@@ -104,7 +104,7 @@ static bay_err read_size(http1_body *self, char c)
     }
     bool is_space = is_bad_space(c);
     if (self->digits == 0 || (c != '\r' && c != ';' && !is_space)) {
-        return http1_body_refuse(self, BAY_SYNTAX, 400, "a chunk size is not hexadecimal");
+        return http1_body_refuse(self, BAY_ERR_SYNTAX, 400, "a chunk size is not hexadecimal");
     }
     uint8_t next = is_space ? STATE_SIZE_SPACE : STATE_SIZE_LF;
     return enter(self, c == ';' ? STATE_EXTENSION_BEGIN : next);
@@ -113,7 +113,7 @@ static bay_err read_size(http1_body *self, char c)
 static bay_err read_size_end(http1_body *self, char c)
 {
     if (c != '\n') {
-        return http1_body_refuse(self, BAY_SYNTAX, 400, "a chunk line ends without LF");
+        return http1_body_refuse(self, BAY_ERR_SYNTAX, 400, "a chunk line ends without LF");
     }
     self->digits = 0;
     if (self->remaining == 0) {
@@ -121,7 +121,7 @@ static bay_err read_size_end(http1_body *self, char c)
         return BAY_OK;
     }
     if (self->remaining > self->body_bytes - self->total) {
-        return http1_body_refuse(self, BAY_LIMIT, 413, "the body is too long");
+        return http1_body_refuse(self, BAY_ERR_LIMIT, 413, "the body is too long");
     }
     self->state = STATE_DATA;
     return BAY_OK;
@@ -178,7 +178,7 @@ static bay_err read_extension(http1_body *self, char c)
 {
     uint8_t next = extension_next(self->state, c);
     if (next == STATE_FAILED) {
-        return http1_body_refuse(self, BAY_SYNTAX, 400, "a chunk extension is malformed");
+        return http1_body_refuse(self, BAY_ERR_SYNTAX, 400, "a chunk extension is malformed");
     }
     return enter(self, next);
 }
@@ -186,7 +186,8 @@ static bay_err read_extension(http1_body *self, char c)
 static bay_err read_data_end(http1_body *self, char c)
 {
     if (c != (self->state == STATE_DATA_CR ? '\r' : '\n')) {
-        return http1_body_refuse(self, BAY_SYNTAX, 400, "a chunk does not end where its size says");
+        return http1_body_refuse(self, BAY_ERR_SYNTAX, 400,
+                                 "a chunk does not end where its size says");
     }
     self->state = self->state == STATE_DATA_CR ? STATE_DATA_LF : STATE_SIZE;
     return BAY_OK;
@@ -226,10 +227,10 @@ static bay_err read_trailer_name(http1_body *self, char c)
         return BAY_OK;
     }
     if (c != ':' || self->digits == 0) {
-        return http1_body_refuse(self, BAY_SYNTAX, 400, "a trailer is malformed");
+        return http1_body_refuse(self, BAY_ERR_SYNTAX, 400, "a trailer is malformed");
     }
     if (trailer_is_framing(self)) {
-        return http1_body_refuse(self, BAY_SYNTAX, 400, "a trailer may not frame the message");
+        return http1_body_refuse(self, BAY_ERR_SYNTAX, 400, "a trailer may not frame the message");
     }
     self->state = STATE_TRAILER_VALUE;
     return BAY_OK;
@@ -240,14 +241,14 @@ static bay_err read_trailer(http1_body *self, char c)
     if (self->state == STATE_LAST_LF) {
         self->state = STATE_DONE;
         return c == '\n' ? BAY_OK
-                         : http1_body_refuse(self, BAY_SYNTAX, 400, "the body ends without LF");
+                         : http1_body_refuse(self, BAY_ERR_SYNTAX, 400, "the body ends without LF");
     }
     if (self->state == STATE_TRAILER_BEGIN && c == '\r') {
         self->state = STATE_LAST_LF;
         return BAY_OK;
     }
     if (self->trailer_left-- == 0) {
-        return http1_body_refuse(self, BAY_LIMIT, 431, "the trailers are too long");
+        return http1_body_refuse(self, BAY_ERR_LIMIT, 431, "the trailers are too long");
     }
     switch (self->state) {
     case STATE_TRAILER_BEGIN:
@@ -262,18 +263,19 @@ static bay_err read_trailer(http1_body *self, char c)
         }
         return char_is(c, CHAR_VALUE)
                    ? BAY_OK
-                   : http1_body_refuse(self, BAY_SYNTAX, 400, "a trailer holds a control byte");
+                   : http1_body_refuse(self, BAY_ERR_SYNTAX, 400, "a trailer holds a control byte");
     default: /* STATE_TRAILER_LF */
         self->state = STATE_TRAILER_BEGIN;
-        return c == '\n' ? BAY_OK
-                         : http1_body_refuse(self, BAY_SYNTAX, 400, "a trailer ends without LF");
+        return c == '\n'
+                   ? BAY_OK
+                   : http1_body_refuse(self, BAY_ERR_SYNTAX, 400, "a trailer ends without LF");
     }
 }
 
 static bay_err read_frame_byte(http1_body *self, char c)
 {
     if (self->excess++ == self->framing_bytes) {
-        return http1_body_refuse(self, BAY_LIMIT, 413,
+        return http1_body_refuse(self, BAY_ERR_LIMIT, 413,
                                  "the body is mostly framing: send larger chunks");
     }
     switch (self->state) {
@@ -291,7 +293,7 @@ static bay_err read_frame_byte(http1_body *self, char c)
     case STATE_LAST_LF:
         return read_trailer(self, c);
     case STATE_FAILED:
-        return BAY_STATE;
+        return BAY_ERR_STATE;
     default:
         return read_extension(self, c);
     }
@@ -303,7 +305,7 @@ static bay_err take_data(http1_body *self, size_t available, size_t *out_len)
     uint64_t room = self->state == STATE_CLOSE ? self->body_bytes - self->total : self->remaining;
     size_t len = available < room ? available : (size_t)room;
     if (len == 0) {
-        return http1_body_refuse(self, BAY_LIMIT, 413, "the body is too long");
+        return http1_body_refuse(self, BAY_ERR_LIMIT, 413, "the body is too long");
     }
     self->total += len;
     self->excess -= len < self->excess ? len : self->excess;
@@ -320,7 +322,7 @@ static bay_err take_data(http1_body *self, size_t available, size_t *out_len)
 bay_err http1_body_feed(http1_body *self, bay_str bytes, size_t *out_consumed, bay_str *out_data,
                         http1_body_event *out_event)
 {
-    bay_err err = self->state == STATE_FAILED ? BAY_STATE : BAY_OK;
+    bay_err err = self->state == STATE_FAILED ? BAY_ERR_STATE : BAY_OK;
     size_t at = 0;
     bay_str data = {NULL, 0};
     while (err == BAY_OK && at < bytes.len && self->state != STATE_DONE && data.len == 0) {
@@ -359,6 +361,6 @@ bay_err http1_body_finish(http1_body *self)
     if (self->state == STATE_DONE) {
         return BAY_OK;
     }
-    return http1_body_refuse(self, BAY_PROTOCOL, 400,
+    return http1_body_refuse(self, BAY_ERR_PROTOCOL, 400,
                              "the connection closed in the middle of the body");
 }

@@ -43,7 +43,7 @@ static bay_err http1_head_refuse(http1_parser *self, bay_err err, int status, co
 
 static bay_err refuse_syntax(http1_parser *self, const char *text)
 {
-    return http1_head_refuse(self, BAY_SYNTAX, 400, text);
+    return http1_head_refuse(self, BAY_ERR_SYNTAX, 400, text);
 }
 
 /* `lower` is in lower case and of the same length. */
@@ -83,7 +83,7 @@ static bay_err read_transfer_encoding(http1_parser *self, bay_str value)
     if (token == 0 || str_eq_nocase(str_head(value, token), STR("chunked"))) {
         return refuse_syntax(self, "Transfer-Encoding is not exactly one chunked");
     }
-    return http1_head_refuse(self, BAY_UNSUPPORTED, 501, "the transfer coding is not known");
+    return http1_head_refuse(self, BAY_ERR_UNSUPPORTED, 501, "the transfer coding is not known");
 }
 
 static bay_err read_host(http1_parser *self, bay_str value)
@@ -107,7 +107,7 @@ static bay_err read_expect(http1_parser *self, bay_str value)
         return BAY_OK;
     }
     if (!str_eq_nocase(value, STR("100-continue"))) {
-        return http1_head_refuse(self, BAY_UNSUPPORTED, 417, "the expectation is not known");
+        return http1_head_refuse(self, BAY_ERR_UNSUPPORTED, 417, "the expectation is not known");
     }
     self->head.expects_continue = self->head.minor > 0; /* RFC 9110 section 10.1.1 */
     return BAY_OK;
@@ -163,7 +163,7 @@ static bay_err read_field(http1_parser *self, bay_str line)
         return refuse_syntax(self, "a header value holds a control byte");
     }
     if (self->head.field_count >= self->limits->fields) {
-        return http1_head_refuse(self, BAY_LIMIT, 431, "too many headers");
+        return http1_head_refuse(self, BAY_ERR_LIMIT, 431, "too many headers");
     }
     bay_str name = str_head(line, name_len);
     self->head.fields[self->head.field_count++] = (http_field){name, value};
@@ -223,7 +223,7 @@ static bay_err read_target(http1_parser *self, bay_str target)
 {
     self->head.target = target;
     if (target.len > self->limits->target_bytes) {
-        return http1_head_refuse(self, BAY_LIMIT, 414, "the request target is too long");
+        return http1_head_refuse(self, BAY_ERR_LIMIT, 414, "the request target is too long");
     }
     if (target.len == 0) {
         return refuse_syntax(self, "the request line is malformed");
@@ -247,7 +247,7 @@ static bay_err read_version(http1_parser *self, bay_str text)
         return refuse_syntax(self, "the first line names no HTTP version");
     }
     if (text.at[5] != '1' || text.at[7] > '1') {
-        return http1_head_refuse(self, BAY_VERSION, 505,
+        return http1_head_refuse(self, BAY_ERR_VERSION, 505,
                                  "only HTTP/1.0 and HTTP/1.1 are spoken here");
     }
     self->head.minor = (uint8_t)(text.at[7] - '0');
@@ -265,7 +265,7 @@ static bay_err read_request_line(http1_parser *self, bay_str line)
         return refuse_syntax(self, "the method is malformed");
     }
     if (method > LONGEST_METHOD) {
-        return http1_head_refuse(self, BAY_UNSUPPORTED, 501, "the method is not known");
+        return http1_head_refuse(self, BAY_ERR_UNSUPPORTED, 501, "the method is not known");
     }
     bay_str rest = str_from(line, method + 1);
     size_t space = str_find(rest, ' ');
@@ -275,7 +275,7 @@ static bay_err read_request_line(http1_parser *self, bay_str line)
     }
     self->head.method = str_head(line, method);
     if (str_eq(self->head.method, STR("CONNECT"))) {
-        return http1_head_refuse(self, BAY_UNSUPPORTED, 501, "CONNECT is not spoken here");
+        return http1_head_refuse(self, BAY_ERR_UNSUPPORTED, 501, "CONNECT is not spoken here");
     }
     return read_target(self, str_head(rest, space));
 }
@@ -375,7 +375,7 @@ static bay_err http1_head_finish(http1_parser *self)
         return err;
     }
     if (head->framing == HTTP1_FRAMING_LENGTH && head->content_length > self->limits->body_bytes) {
-        return http1_head_refuse(self, BAY_LIMIT, 413, "the body is too long");
+        return http1_head_refuse(self, BAY_ERR_LIMIT, 413, "the body is too long");
     }
     head->keep_alive = !self->asks_close && (head->minor > 0 || self->asks_keep_alive) &&
                        head->framing != HTTP1_FRAMING_CLOSE;
@@ -445,9 +445,9 @@ static void move_views(http1_parser *self, const char *base)
 static bay_err refuse_length(http1_parser *self)
 {
     if (self->kind == HTTP1_REQUEST && self->stage != STAGE_FIELDS) {
-        return http1_head_refuse(self, BAY_LIMIT, 414, "the request line is too long");
+        return http1_head_refuse(self, BAY_ERR_LIMIT, 414, "the request line is too long");
     }
-    return http1_head_refuse(self, BAY_LIMIT, 431, "the headers are too long");
+    return http1_head_refuse(self, BAY_ERR_LIMIT, 431, "the headers are too long");
 }
 
 bay_err http1_head_parse(http1_parser *self, bay_str bytes, http1_head *out, size_t *out_consumed)
@@ -479,7 +479,7 @@ bay_err http1_head_parse(http1_parser *self, bay_str bytes, http1_head *out, siz
         return refuse_syntax(self, "this is not HTTP");
     }
     self->scan_at = window.len;
-    return bytes.len >= self->limits->head_bytes ? refuse_length(self) : BAY_AGAIN;
+    return bytes.len >= self->limits->head_bytes ? refuse_length(self) : BAY_ERR_AGAIN;
 }
 
 bay_str http1_field_find(const http_field *fields, size_t count, bay_str name)

@@ -44,7 +44,7 @@ static bool target_is_valid(bay_str target)
 bay_err http1_write_request_line(buf *out, bay_str method, bay_str target)
 {
     if (!header_name_is_valid(method) || !target_is_valid(target)) {
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     }
     size_t start = out->len;
     buf_str(out, method);
@@ -57,7 +57,7 @@ bay_err http1_write_request_line(buf *out, bay_str method, bay_str target)
 bay_err http1_write_status_line(buf *out, int status, bay_str reason)
 {
     if (status < 100 || status > 999 || !chars_value_is_clean(reason)) {
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     }
     size_t start = out->len;
     buf_lit(out, "HTTP/1.1 ");
@@ -71,7 +71,7 @@ bay_err http1_write_status_line(buf *out, int status, bay_str reason)
 static bay_err write_field(buf *out, bay_str name, bay_str value)
 {
     if (!header_name_is_valid(name) || !value_is_valid(value)) {
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     }
     if (!buf_reserve(out, name.len + value.len + 4)) {
         return out->err;

@@ -59,7 +59,7 @@ bay_err sse_write_event(buf *out, const sse_event *event)
     bool has_nul = event->id.len > 0 && memchr(event->id.at, '\0', event->id.len) != NULL;
     if (!is_one_line(event->name) || !is_one_line(event->id) || has_nul ||
         (event->data.at == NULL && event->id.at == NULL && !has_retry)) {
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     }
     size_t start = out->len;
     if (event->name.at != NULL) {
@@ -83,7 +83,7 @@ bay_err sse_write_event(buf *out, const sse_event *event)
 bay_err sse_write_comment(buf *out, bay_str text)
 {
     if (!is_one_line(text)) {
-        return BAY_INVALID;
+        return BAY_ERR_INVALID;
     }
     size_t start = out->len;
     write_line(out, text.len > 0 ? ": " : ":", text);
@@ -214,7 +214,7 @@ static bay_err read_line(sse_decoder *self, bay_str line, bool stays)
     size_t colon = str_find(line, ':');
     bool is_data = str_eq(str_head(line, colon), STR("data"));
     if (!count_line(self, line, is_data ? str_from(line, colon + 1).len : 0)) {
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     if (colon == 0) {
         return BAY_OK; /* a comment */
@@ -258,7 +258,7 @@ static size_t next_of(bay_str bytes, size_t at, char c, size_t *known)
 static bay_err read_piece(sse_decoder *self, bay_str piece, bool is_whole)
 {
     if (piece.len > self->line.max - self->line.len) {
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     if (is_whole && self->line.len == 0) {
         return read_line(self, piece, true);

@@ -22,13 +22,14 @@ typedef struct sse_event {
 } sse_event;
 
 /* Appends the event with its empty line. Data is split at every line end, so it comes back with LF.
- * Owns: nothing. Errors: BAY_INVALID: a line end or NUL in name or id, or nothing to write;
- * BAY_NOMEM, BAY_LIMIT from `out`; `out` is then as long as before. Units: ms. Threads: any.
+ * Owns: nothing. Errors: BAY_ERR_INVALID: a line end or NUL in name or id, or nothing to write;
+ * BAY_ERR_NOMEM, BAY_ERR_LIMIT from `out`; `out` is then as long as before. Units: ms. Threads:
+ * any.
  * Source: HTML standard, 9.2.5; mcp basic/transports. */
 bay_err sse_write_event(buf *out, const sse_event *event) BAY_MUST_CHECK;
 
-/* Appends a comment block (keep-alive). Owns: nothing. Errors: BAY_INVALID: a line end in the text;
- * BAY_NOMEM, BAY_LIMIT from `out`. Threads: any. Source: HTML standard, 9.2.7. */
+/* Appends a comment block (keep-alive). Owns: nothing. Errors: BAY_ERR_INVALID: a line end in the
+ * text; BAY_ERR_NOMEM, BAY_ERR_LIMIT from `out`. Threads: any. Source: HTML standard, 9.2.7. */
 bay_err sse_write_comment(buf *out, bay_str text) BAY_MUST_CHECK;
 
 typedef enum sse_kind {
@@ -75,9 +76,9 @@ void sse_decoder_fini(sse_decoder *self);
 
 /* Decodes from the front of `bytes` up to the end of one block, so the caller may stop between
  * blocks: call again with what was not consumed. What is reported does not depend on how bytes were
- * cut. Owns: `out` holds views, see sse_block. Errors: BAY_LIMIT: a bound was exceeded; BAY_NOMEM.
- * After an error only fini is allowed. Units: bytes. Threads: one at a time. Source: HTML
- * standard, 9.2.6. */
+ * cut. Owns: `out` holds views, see sse_block. Errors: BAY_ERR_LIMIT: a bound was exceeded;
+ * BAY_ERR_NOMEM. After an error only fini is allowed. Units: bytes. Threads: one at a time. Source:
+ * HTML standard, 9.2.6. */
 bay_err sse_decoder_feed(sse_decoder *self, bay_str bytes, size_t *out_consumed,
                          sse_block *out) BAY_MUST_CHECK;
 

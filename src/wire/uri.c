@@ -36,10 +36,10 @@ static bay_err parse_port(uri *out, bay_str text)
         return BAY_OK; /* RFC 3986 section 3.2.3: the port may be empty */
     }
     if (!chars_are(text, CHAR_DIGIT)) {
-        return BAY_SYNTAX;
+        return BAY_ERR_SYNTAX;
     }
     if (!str_uint(text, &port) || port == 0 || port > UINT16_MAX) {
-        return BAY_RANGE;
+        return BAY_ERR_RANGE;
     }
     out->port = (uint16_t)port;
     return BAY_OK;
@@ -56,7 +56,7 @@ bay_err uri_authority_parse(uri *out, bay_str text)
         out->userinfo = str_head(text, sign);
         text = str_from(text, sign + 1);
         if (!has_only(out->userinfo, CHAR_REG_NAME, ':', '%')) {
-            return BAY_SYNTAX;
+            return BAY_ERR_SYNTAX;
         }
     }
     out->is_ip_literal = text.len > 0 && text.at[0] == '[';
@@ -64,7 +64,7 @@ bay_err uri_authority_parse(uri *out, bay_str text)
     if (out->is_ip_literal) {
         end = str_find(text, ']');
         if (end == text.len) {
-            return BAY_SYNTAX;
+            return BAY_ERR_SYNTAX;
         }
         out->host = (bay_str){text.at + 1, end - 1};
         end++;
@@ -73,12 +73,12 @@ bay_err uri_authority_parse(uri *out, bay_str text)
         out->host = str_head(text, end);
     }
     if (out->is_ip_literal ? !is_ipv6(out->host) : !has_only(out->host, CHAR_REG_NAME, '%', '%')) {
-        return BAY_SYNTAX;
+        return BAY_ERR_SYNTAX;
     }
     if (end == text.len) {
         return BAY_OK;
     }
-    return text.at[end] == ':' ? parse_port(out, str_from(text, end + 1)) : BAY_SYNTAX;
+    return text.at[end] == ':' ? parse_port(out, str_from(text, end + 1)) : BAY_ERR_SYNTAX;
 }
 
 static bool scheme_is_valid(bay_str text)
@@ -104,7 +104,7 @@ static bay_err find_scheme(bay_str text, size_t *out_len)
         }
         if (c == ':') {
             *out_len = i;
-            return scheme_is_valid(str_head(text, i)) ? BAY_OK : BAY_SYNTAX;
+            return scheme_is_valid(str_head(text, i)) ? BAY_OK : BAY_ERR_SYNTAX;
         }
     }
     *out_len = text.len;
@@ -144,7 +144,7 @@ bay_err uri_parse(uri *out, bay_str text)
     parts.path = text;
     if (!has_only(parts.path, CHAR_PATH, '/', '/') || !has_only(parts.query, CHAR_PATH, '/', '/') ||
         !has_only(parts.fragment, CHAR_PATH, '/', '/')) {
-        return BAY_SYNTAX;
+        return BAY_ERR_SYNTAX;
     }
     *out = parts;
     return BAY_OK;
@@ -268,7 +268,7 @@ bay_err uri_resolve(buf *out, bay_str base, bay_str reference, bool *out_is_same
         err = uri_parse(&parts, reference);
     }
     if (err != BAY_OK || base_parts.scheme.len == 0) {
-        return err != BAY_OK ? err : BAY_SYNTAX;
+        return err != BAY_OK ? err : BAY_ERR_SYNTAX;
     }
     size_t start = out->len;
     write_resolved(out, &base_parts, &parts);
@@ -280,7 +280,8 @@ bay_err uri_resolve(buf *out, bay_str base, bay_str reference, bool *out_is_same
     bool should_have = parts.scheme.len > 0 ? parts.has_authority
                                             : parts.has_authority || base_parts.has_authority;
     if (err == BAY_OK && result.has_authority != should_have) {
-        err = BAY_SYNTAX; /* dots removed from a path left "//" where an authority would stand */
+        err =
+            BAY_ERR_SYNTAX; /* dots removed from a path left "//" where an authority would stand */
     }
     if (err != BAY_OK) {
         out->len = start;
@@ -308,7 +309,7 @@ void uri_encode(buf *out, bay_str text)
 bay_err uri_decode(buf *out, bay_str text)
 {
     if (!chars_escapes_are_whole(text)) {
-        return BAY_SYNTAX;
+        return BAY_ERR_SYNTAX;
     }
     size_t start = out->len;
     for (size_t i = 0; i < text.len; i++) {

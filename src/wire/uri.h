@@ -24,7 +24,8 @@ typedef struct uri {
 } uri;
 
 /* Takes a URI reference apart. Only the characters of the grammar, and every '%' with two hex
- * digits. Owns: views into `text`. Errors: BAY_SYNTAX; BAY_RANGE: a port above 65535. Threads: any.
+ * digits. Owns: views into `text`. Errors: BAY_ERR_SYNTAX; BAY_ERR_RANGE: a port above 65535.
+ * Threads: any.
  * Source: RFC 3986 sections 3 and 4. */
 bay_err uri_parse(uri *out, bay_str text) BAY_MUST_CHECK;
 
@@ -42,9 +43,9 @@ bool uri_same_origin(const uri *a, const uri *b);
 
 /* Appends `reference`, resolved against `base` (absolute), with dot segments removed.
  * out_is_same_origin (may be NULL): whether the result has the base's origin.
- * Owns: nothing. Errors: BAY_SYNTAX, BAY_RANGE (either is no URI, or base is relative); BAY_NOMEM,
- * BAY_LIMIT from `out`; `out` is then as long as before. Threads: any. Source: RFC 3986 section
- * 5.2; mcp 2024-11-05 basic/transports: the endpoint event. */
+ * Owns: nothing. Errors: BAY_ERR_SYNTAX, BAY_ERR_RANGE (either is no URI, or base is relative);
+ * BAY_ERR_NOMEM, BAY_ERR_LIMIT from `out`; `out` is then as long as before. Threads: any. Source:
+ * RFC 3986 section 5.2; mcp 2024-11-05 basic/transports: the endpoint event. */
 bay_err uri_resolve(buf *out, bay_str base, bay_str reference,
                     bool *out_is_same_origin) BAY_MUST_CHECK;
 
@@ -53,8 +54,8 @@ bay_err uri_resolve(buf *out, bay_str base, bay_str reference,
 void uri_encode(buf *out, bay_str text);
 
 /* Appends `text` with every %XX replaced by its byte (which may be any, NUL included).
- * Owns: nothing. Errors: BAY_SYNTAX: a '%' without two hex digits; BAY_NOMEM, BAY_LIMIT from `out`,
- * which is then as long as before. Threads: any. Source: RFC 3986 section 2.1. */
+ * Owns: nothing. Errors: BAY_ERR_SYNTAX: a '%' without two hex digits; BAY_ERR_NOMEM, BAY_ERR_LIMIT
+ * from `out`, which is then as long as before. Threads: any. Source: RFC 3986 section 2.1. */
 bay_err uri_decode(buf *out, bay_str text) BAY_MUST_CHECK;
 
 #define URI_TEMPLATE_EXPRESSIONS 32 /* in one template */
@@ -62,7 +63,8 @@ bay_err uri_decode(buf *out, bay_str text) BAY_MUST_CHECK;
 #define URI_TEMPLATE_URI_BYTES 8192 /* ... longest URI that is matched */
 
 /* BAY_OK when the template is well formed: RFC 6570 levels 1 to 4.
- * Owns: nothing. Errors: BAY_SYNTAX; BAY_LIMIT: too long or too many expressions. Threads: any.
+ * Owns: nothing. Errors: BAY_ERR_SYNTAX; BAY_ERR_LIMIT: too long or too many expressions. Threads:
+ * any.
  * Source: RFC 6570 section 2. */
 bay_err uri_template_check(bay_str text) BAY_MUST_CHECK;
 

@@ -82,16 +82,16 @@ bay_err uri_template_check(bay_str text)
 {
     unsigned expressions = 0;
     if (text.len > URI_TEMPLATE_BYTES) {
-        return BAY_LIMIT;
+        return BAY_ERR_LIMIT;
     }
     while (text.len > 0) {
         part next;
         if (!next_part(&next, &text)) {
-            return BAY_SYNTAX;
+            return BAY_ERR_SYNTAX;
         }
         expressions += next.literal.len == 0;
     }
-    return expressions > URI_TEMPLATE_EXPRESSIONS ? BAY_LIMIT : BAY_OK;
+    return expressions > URI_TEMPLATE_EXPRESSIONS ? BAY_ERR_LIMIT : BAY_OK;
 }
 
 /* May `c` stand in an expansion of the expression, after its sign? */

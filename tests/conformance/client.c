@@ -135,7 +135,7 @@ static int list(bay_client *client, bay_kind kind, bay_list **out)
 static int list_tools(bay_client *client)
 {
     bay_list *tools;
-    int status = list(client, BAY_TOOLS, &tools);
+    int status = list(client, BAY_KIND_TOOLS, &tools);
     bay_list_free(tools);
     return status;
 }
@@ -214,7 +214,7 @@ static int play_round(bay_client *client, const char *tool, bool has_company)
     bay_diag diag = {0};
     started one = {0};
     int status = 0;
-    if (bay_request_start(bay_request_tool(client, tool, "{}"), ended, &one, &diag) != BAY_OK) {
+    if (bay_request_start(bay_request_tool(client, tool, "{}"), &diag, ended, &one) != BAY_OK) {
         return fault(tool, &diag);
     }
     while (!one.is_done && waiting == NULL && bay_client_wait(client, 1000) == BAY_OK) {
@@ -247,7 +247,7 @@ static int play_rounds(bay_client *client, const char *context)
 static int play_each_tool(bay_client *client, const char *context)
 {
     bay_list *tools;
-    int status = list(client, BAY_TOOLS, &tools);
+    int status = list(client, BAY_KIND_TOOLS, &tools);
     (void)context;
     for (size_t i = 0; i < bay_list_count(tools); i++) {
         char *name = dup_str(bay_list_name(tools, i));
@@ -262,7 +262,7 @@ static int read_each(bay_client *client)
 {
     bay_list *resources;
     bay_diag diag = {0};
-    int status = list(client, BAY_RESOURCES, &resources);
+    int status = list(client, BAY_KIND_RESOURCES, &resources);
     for (size_t i = 0; i < bay_list_count(resources); i++) {
         bay_reply *reply = NULL;
         char *uri = dup_str(bay_list_uri(resources, i));
@@ -277,7 +277,7 @@ static int get_each(bay_client *client)
 {
     bay_list *prompts;
     bay_diag diag = {0};
-    int status = list(client, BAY_PROMPTS, &prompts);
+    int status = list(client, BAY_KIND_PROMPTS, &prompts);
     for (size_t i = 0; i < bay_list_count(prompts); i++) {
         bay_reply *reply = NULL;
         char *name = dup_str(bay_list_name(prompts, i));
@@ -314,7 +314,7 @@ static int play_context(bay_client *client, const char *context)
 static int play_echo(bay_client *client, const char *context)
 {
     bay_list *tools;
-    int status = list(client, BAY_TOOLS, &tools);
+    int status = list(client, BAY_KIND_TOOLS, &tools);
     size_t at = bay_list_find(tools, "json_schema_2020_12_tool");
     (void)context;
     if (at < bay_list_count(tools)) {
@@ -336,7 +336,7 @@ static int play_echo(bay_client *client, const char *context)
 static int play_skills(bay_client *client, const char *context)
 {
     bay_list *skills;
-    int status = list(client, BAY_SKILLS, &skills);
+    int status = list(client, BAY_KIND_SKILLS, &skills);
     (void)context;
     bay_list_free(skills);
     return status;
@@ -352,7 +352,7 @@ static int play_skill_files(bay_client *client, const char *context)
         bay_diag diag = {0};
         bay_err err = bay_client_skill_file(client, "pdf-processing", files[i], &reply, &diag);
         status = finish(err, reply, files[i], &diag);
-        if (err == BAY_DENIED) {
+        if (err == BAY_ERR_DENIED) {
             return 0; /* as it should */
         }
     }
@@ -387,7 +387,7 @@ static bay_client_options *options_of(const char *scenario)
     bay_client_options *options = bay_client_options_new();
     bay_client_options_name(options, "patchbay-conformance", bay_version());
     bay_client_options_timeout(options, 30000, 50000);
-    bay_client_options_elicitation(options, BAY_ELICIT_FORM | BAY_ELICIT_URL,
+    bay_client_options_elicitation(options, BAY_ELICITATION_FORM | BAY_ELICITATION_URL,
                                    has_rounds ? keep_waiting : accept_defaults, &waiting);
     bay_client_options_sampling(options, NULL, sample, NULL);
     bay_client_options_root(options, "file:///tmp", "tmp");

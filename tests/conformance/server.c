@@ -149,10 +149,10 @@ static void answer_later(bay_call *call, void *user)
 static const char *action_text(const bay_answer *answer)
 {
     static const char *const texts[] = {
-        [BAY_NO_ANSWER] = "none",
-        [BAY_ACCEPT] = "accept",
-        [BAY_DECLINE] = "decline",
-        [BAY_CANCEL] = "cancel",
+        [BAY_ACTION_NONE] = "none",
+        [BAY_ACTION_ACCEPT] = "accept",
+        [BAY_ACTION_DECLINE] = "decline",
+        [BAY_ACTION_CANCEL] = "cancel",
     };
     return texts[bay_answer_action(answer)];
 }
@@ -176,7 +176,7 @@ static void ask_model(bay_call *call, void *user)
 static void ask_capital(bay_call *call, void *user)
 {
     (void)user;
-    bay_call_key(call, "capital_question");
+    bay_call_question_key(call, "capital_question");
     bay_call_sample(call, "What is the capital of France?", 100, tell_sample, NULL);
 }
 
@@ -226,11 +226,11 @@ static void ask_form(bay_call *call, void *user)
     char message[512];
     bay_str given = bay_call_str(call, "message");
     if (given.len == 0) {
-        bay_call_elicit(call, "Please review and update the form", user, tell_form, NULL);
+        bay_call_elicit_schema(call, "Please review and update the form", user, tell_form, NULL);
         return;
     }
     snprintf(message, sizeof(message), "%.*s", BAY_STR(given));
-    bay_call_elicit(call, message, user, tell_form, NULL);
+    bay_call_elicit_schema(call, message, user, tell_form, NULL);
 }
 
 static void greet(bay_call *call, const bay_answer *answer, void *user)
@@ -243,8 +243,8 @@ static void greet(bay_call *call, const bay_answer *answer, void *user)
 static void ask_name(bay_call *call, void *user)
 {
     (void)user;
-    bay_call_key(call, "user_name");
-    bay_call_elicit(call, "What is your name?", NAME_FORM, greet, NULL);
+    bay_call_question_key(call, "user_name");
+    bay_call_elicit_schema(call, "What is your name?", NAME_FORM, greet, NULL);
 }
 
 static void tell_roots(bay_call *call, const bay_answer *answer, void *user)
@@ -258,13 +258,13 @@ static void tell_roots(bay_call *call, const bay_answer *answer, void *user)
 static void ask_roots(bay_call *call, void *user)
 {
     (void)user;
-    bay_call_key(call, "client_roots");
+    bay_call_question_key(call, "client_roots");
     bay_call_roots(call, tell_roots, NULL);
 }
 
 static void confirm(bay_call *call, const bay_answer *answer, void *user)
 {
-    bay_str state = bay_call_state(call);
+    bay_str state = bay_call_remembered(call);
     bay_str ok = bay_answer_str(answer, "ok");
     (void)user;
     bay_call_replyf(call, "%.*s (confirmed: %.*s)", BAY_STR(state), BAY_STR(ok));
@@ -273,9 +273,9 @@ static void confirm(bay_call *call, const bay_answer *answer, void *user)
 static void ask_with_state(bay_call *call, void *user)
 {
     (void)user;
-    bay_call_set_state(call, "state-ok", 8);
-    bay_call_key(call, "confirm");
-    bay_call_elicit(call, "Please confirm", OK_FORM, confirm, NULL);
+    bay_call_remember(call, "state-ok", 8);
+    bay_call_question_key(call, "confirm");
+    bay_call_elicit_schema(call, "Please confirm", OK_FORM, confirm, NULL);
 }
 
 /* The answer that comes last ends the call: until then the others are kept in mind. */
@@ -284,9 +284,9 @@ static void take_part(bay_call *call, const bay_answer *answer, void *user)
     (void)answer;
     (void)user;
     char heard[8];
-    bay_str state = bay_call_state(call);
+    bay_str state = bay_call_remembered(call);
     int len = snprintf(heard, sizeof(heard), "%.*s.", BAY_STR(state));
-    bay_call_set_state(call, heard, (size_t)len);
+    bay_call_remember(call, heard, (size_t)len);
     if (len == 3) {
         bay_call_reply(call, "All three answers came");
     }
@@ -295,12 +295,12 @@ static void take_part(bay_call *call, const bay_answer *answer, void *user)
 static void ask_three(bay_call *call, void *user)
 {
     (void)user;
-    bay_call_set_state(call, "", 0);
-    bay_call_key(call, "user_name");
-    bay_call_elicit(call, "What is your name?", NAME_FORM, take_part, NULL);
-    bay_call_key(call, "greeting");
+    bay_call_remember(call, "", 0);
+    bay_call_question_key(call, "user_name");
+    bay_call_elicit_schema(call, "What is your name?", NAME_FORM, take_part, NULL);
+    bay_call_question_key(call, "greeting");
     bay_call_sample(call, "Generate a greeting", 50, take_part, NULL);
-    bay_call_key(call, "client_roots");
+    bay_call_question_key(call, "client_roots");
     bay_call_roots(call, take_part, NULL);
 }
 
@@ -315,15 +315,16 @@ static void ask_colour(bay_call *call, const bay_answer *answer, void *user)
 {
     (void)answer;
     (void)user;
-    bay_call_key(call, "step2");
-    bay_call_elicit(call, "Step 2: What is your favorite color?", COLOUR_FORM, tell_colour, NULL);
+    bay_call_question_key(call, "step2");
+    bay_call_elicit_schema(call, "Step 2: What is your favorite color?", COLOUR_FORM, tell_colour,
+                           NULL);
 }
 
 static void ask_in_steps(bay_call *call, void *user)
 {
     (void)user;
-    bay_call_key(call, "step1");
-    bay_call_elicit(call, "Step 1: What is your name?", NAME_FORM, ask_colour, NULL);
+    bay_call_question_key(call, "step1");
+    bay_call_elicit_schema(call, "Step 1: What is your name?", NAME_FORM, ask_colour, NULL);
 }
 
 /* Only what the client can be asked. */
@@ -349,11 +350,12 @@ static void prompt_context(bay_call *call, const bay_answer *answer, void *user)
 static void ask_context(bay_call *call, void *user)
 {
     (void)user;
-    bay_call_key(call, "user_context");
-    bay_call_elicit(call, "What context should the prompt use?",
-                    "{\"type\":\"object\",\"properties\":{\"context\":{\"type\":\"string\"}},"
-                    "\"required\":[\"context\"]}",
-                    prompt_context, NULL);
+    bay_call_question_key(call, "user_context");
+    bay_call_elicit_schema(
+        call, "What context should the prompt use?",
+        "{\"type\":\"object\",\"properties\":{\"context\":{\"type\":\"string\"}},"
+        "\"required\":[\"context\"]}",
+        prompt_context, NULL);
 }
 
 /* What comes and goes, so that a list that is said to have changed has. */
@@ -393,8 +395,8 @@ static void trigger_resources(bay_call *call, void *user)
 static void add_changing(bay_server *server)
 {
     changing.server = server;
-    changing.tool = bay_server_tool(server, "test_changing_tool", "Comes and goes.", NULL,
-                                    answer_text, simple_text);
+    changing.tool = bay_server_tool_schema(server, "test_changing_tool", "Comes and goes.", NULL,
+                                           answer_text, simple_text);
     changing.prompt = bay_server_prompt(server, "test_changing_prompt", "Comes and goes.", NULL,
                                         answer_text, prompt_text);
     changing.resource =
@@ -408,114 +410,122 @@ static void add_changing(bay_server *server)
 static void add_content_tools(bay_server *server)
 {
     /* The first tool is called without arguments by the header checks and has to succeed. */
-    bay_server_tool(server, "test_simple_text", "Answers with a text.", NULL, answer_text,
-                    simple_text);
-    bay_server_tool(server, "test_image_content", "Answers with an image.", NULL, answer_image,
-                    NULL);
-    bay_server_tool(server, "test_audio_content", "Answers with audio.", NULL, answer_audio, NULL);
-    bay_server_tool(server, "test_embedded_resource", "Answers with an embedded resource.", NULL,
-                    answer_embedded, NULL);
-    bay_server_tool(server, "test_multiple_content_types",
-                    "Answers with a text, an image and a resource.", NULL, answer_mixed, NULL);
-    bay_tool *tool = bay_server_tool(server, "test_every_content", "Answers with all of these.",
-                                     NULL, answer_every_kind, NULL);
+    bay_server_tool_schema(server, "test_simple_text", "Answers with a text.", NULL, answer_text,
+                           simple_text);
+    bay_server_tool_schema(server, "test_image_content", "Answers with an image.", NULL,
+                           answer_image, NULL);
+    bay_server_tool_schema(server, "test_audio_content", "Answers with audio.", NULL, answer_audio,
+                           NULL);
+    bay_server_tool_schema(server, "test_embedded_resource", "Answers with an embedded resource.",
+                           NULL, answer_embedded, NULL);
+    bay_server_tool_schema(server, "test_multiple_content_types",
+                           "Answers with a text, an image and a resource.", NULL, answer_mixed,
+                           NULL);
+    bay_tool *tool = bay_server_tool_schema(
+        server, "test_every_content", "Answers with all of these.", NULL, answer_every_kind, NULL);
     bay_tool_title(tool, "Every kind of content");
     bay_tool_output_schema(tool, "{\"type\":\"object\",\"properties\":{\"count\":{\"type\":"
                                  "\"number\"}},\"required\":[\"count\"]}");
     bay_tool_annotations(tool, "{\"title\":\"Every kind\",\"readOnlyHint\":true,"
                                "\"idempotentHint\":true,\"openWorldHint\":false}");
-    bay_server_tool(server, "test_error_handling", "Always fails.", NULL, answer_failure, NULL);
-    bay_server_tool(server, "json_schema_2020_12_tool",
-                    "Has an input schema that uses much of JSON Schema 2020-12.",
-                    "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\","
-                    "\"type\":\"object\","
-                    "\"$defs\":{\"address\":{\"$anchor\":\"addressDef\",\"type\":\"object\","
-                    "\"properties\":{\"street\":{\"type\":\"string\"},"
-                    "\"city\":{\"type\":\"string\"}}}},"
-                    "\"properties\":{\"name\":{\"type\":\"string\"},"
-                    "\"address\":{\"$ref\":\"#/$defs/address\"},"
-                    "\"contactMethod\":{\"type\":\"string\",\"enum\":[\"phone\",\"email\"]},"
-                    "\"phone\":{\"type\":\"string\"},\"email\":{\"type\":\"string\"}},"
-                    "\"allOf\":[{\"anyOf\":[{\"required\":[\"phone\"]},"
-                    "{\"required\":[\"email\"]}]}],"
-                    "\"if\":{\"properties\":{\"contactMethod\":{\"const\":\"phone\"}},"
-                    "\"required\":[\"contactMethod\"]},"
-                    "\"then\":{\"required\":[\"phone\"]},\"else\":{\"required\":[\"email\"]},"
-                    "\"additionalProperties\":false}",
-                    answer_text, schema_text);
+    bay_server_tool_schema(server, "test_error_handling", "Always fails.", NULL, answer_failure,
+                           NULL);
+    bay_server_tool_schema(
+        server, "json_schema_2020_12_tool",
+        "Has an input schema that uses much of JSON Schema 2020-12.",
+        "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\","
+        "\"type\":\"object\","
+        "\"$defs\":{\"address\":{\"$anchor\":\"addressDef\",\"type\":\"object\","
+        "\"properties\":{\"street\":{\"type\":\"string\"},"
+        "\"city\":{\"type\":\"string\"}}}},"
+        "\"properties\":{\"name\":{\"type\":\"string\"},"
+        "\"address\":{\"$ref\":\"#/$defs/address\"},"
+        "\"contactMethod\":{\"type\":\"string\",\"enum\":[\"phone\",\"email\"]},"
+        "\"phone\":{\"type\":\"string\"},\"email\":{\"type\":\"string\"}},"
+        "\"allOf\":[{\"anyOf\":[{\"required\":[\"phone\"]},"
+        "{\"required\":[\"email\"]}]}],"
+        "\"if\":{\"properties\":{\"contactMethod\":{\"const\":\"phone\"}},"
+        "\"required\":[\"contactMethod\"]},"
+        "\"then\":{\"required\":[\"phone\"]},\"else\":{\"required\":[\"email\"]},"
+        "\"additionalProperties\":false}",
+        answer_text, schema_text);
 }
 
 static void add_behaviour_tools(bay_server *server)
 {
     bay_tool *tool =
-        bay_server_tool(server, "test_tool_with_logging", "Logs three messages while it works.",
-                        NULL, answer_logging, NULL);
+        bay_server_tool_schema(server, "test_tool_with_logging",
+                               "Logs three messages while it works.", NULL, answer_logging, NULL);
     bay_tool_blocking(tool);
-    tool = bay_server_tool(server, "test_logging_tool",
-                           "Logs, if the request says from which level on.", NULL, answer_logging,
-                           NULL);
+    tool = bay_server_tool_schema(server, "test_logging_tool",
+                                  "Logs, if the request says from which level on.", NULL,
+                                  answer_logging, NULL);
     bay_tool_blocking(tool);
-    tool = bay_server_tool(server, "test_tool_with_progress", "Reports its progress.", NULL,
-                           answer_progress, NULL);
+    tool = bay_server_tool_schema(server, "test_tool_with_progress", "Reports its progress.", NULL,
+                                  answer_progress, NULL);
     bay_tool_blocking(tool);
-    tool = bay_server_tool(server, "test_missing_capability", "Needs a client that samples.", NULL,
-                           answer_text, sampling_text);
+    tool = bay_server_tool_schema(server, "test_missing_capability", "Needs a client that samples.",
+                                  NULL, answer_text, sampling_text);
     bay_tool_requires(tool, "sampling");
-    tool = bay_server_tool(server, "test_streaming_elicitation",
-                           "Needs a client that elicits; streams its progress.", NULL,
-                           answer_progress, NULL);
+    tool = bay_server_tool_schema(server, "test_streaming_elicitation",
+                                  "Needs a client that elicits; streams its progress.", NULL,
+                                  answer_progress, NULL);
     bay_tool_requires(tool, "elicitation");
     bay_tool_blocking(tool);
-    bay_server_tool(server, "test_x_mcp_header", "Has an argument that a header repeats.",
-                    "{\"type\":\"object\",\"properties\":{\"region\":{\"type\":\"string\","
-                    "\"x-mcp-header\":\"Region\"}}}",
-                    answer_region, NULL);
-    bay_server_tool(server, "test_trigger_tool_change", "Announces a new list of tools.", NULL,
-                    trigger_tools, NULL);
-    bay_server_tool(server, "test_trigger_prompt_change", "Announces a new list of prompts.", NULL,
-                    trigger_prompts, NULL);
-    bay_server_tool(server, "test_trigger_resource_change",
-                    "Announces a new list of resources and a new watched resource.", NULL,
-                    trigger_resources, NULL);
+    bay_server_tool_schema(server, "test_x_mcp_header", "Has an argument that a header repeats.",
+                           "{\"type\":\"object\",\"properties\":{\"region\":{\"type\":\"string\","
+                           "\"x-mcp-header\":\"Region\"}}}",
+                           answer_region, NULL);
+    bay_server_tool_schema(server, "test_trigger_tool_change", "Announces a new list of tools.",
+                           NULL, trigger_tools, NULL);
+    bay_server_tool_schema(server, "test_trigger_prompt_change", "Announces a new list of prompts.",
+                           NULL, trigger_prompts, NULL);
+    bay_server_tool_schema(server, "test_trigger_resource_change",
+                           "Announces a new list of resources and a new watched resource.", NULL,
+                           trigger_resources, NULL);
 }
 
 static void add_asking_tools(bay_server *server)
 {
-    bay_server_tool(server, "test_sampling", "Asks the client's model.",
-                    "{\"type\":\"object\",\"properties\":{\"prompt\":{\"type\":\"string\","
-                    "\"description\":\"What to ask\"}},\"required\":[\"prompt\"]}",
-                    ask_model, NULL);
+    bay_server_tool_schema(server, "test_sampling", "Asks the client's model.",
+                           "{\"type\":\"object\",\"properties\":{\"prompt\":{\"type\":\"string\","
+                           "\"description\":\"What to ask\"}},\"required\":[\"prompt\"]}",
+                           ask_model, NULL);
     memcpy(user_form, form_of_user, sizeof(user_form));
     memcpy(default_form, form_of_defaults, sizeof(default_form));
     memcpy(choice_form, form_of_choices, sizeof(choice_form));
-    bay_server_tool(server, "test_elicitation", "Asks the user.",
-                    "{\"type\":\"object\",\"properties\":{\"message\":{\"type\":\"string\","
-                    "\"description\":\"What to ask\"}},\"required\":[\"message\"]}",
-                    ask_form, user_form);
-    bay_server_tool(server, "test_elicitation_sep1034_defaults",
-                    "Asks the user, with a default for every field.", NULL, ask_form, default_form);
-    bay_server_tool(server, "test_elicitation_sep1330_enums",
-                    "Asks the user, with every kind of choice.", NULL, ask_form, choice_form);
+    bay_server_tool_schema(server, "test_elicitation", "Asks the user.",
+                           "{\"type\":\"object\",\"properties\":{\"message\":{\"type\":\"string\","
+                           "\"description\":\"What to ask\"}},\"required\":[\"message\"]}",
+                           ask_form, user_form);
+    bay_server_tool_schema(server, "test_elicitation_sep1034_defaults",
+                           "Asks the user, with a default for every field.", NULL, ask_form,
+                           default_form);
+    bay_server_tool_schema(server, "test_elicitation_sep1330_enums",
+                           "Asks the user, with every kind of choice.", NULL, ask_form,
+                           choice_form);
     bay_tool *tool =
-        bay_server_tool(server, "test_reconnection", "Closes its stream before it answers.", NULL,
-                        answer_later, NULL);
+        bay_server_tool_schema(server, "test_reconnection", "Closes its stream before it answers.",
+                               NULL, answer_later, NULL);
     bay_tool_blocking(tool);
-    bay_server_tool(server, "test_input_required_result_elicitation", "Asks for a name.", NULL,
-                    ask_name, NULL);
-    bay_server_tool(server, "test_input_required_result_sampling", "Asks for a capital.", NULL,
-                    ask_capital, NULL);
-    bay_server_tool(server, "test_input_required_result_list_roots", "Asks for the roots.", NULL,
-                    ask_roots, NULL);
-    bay_server_tool(server, "test_input_required_result_request_state",
-                    "Keeps something in mind between two rounds.", NULL, ask_with_state, NULL);
-    bay_server_tool(server, "test_input_required_result_tampered_state",
-                    "Keeps something in mind that nobody may change.", NULL, ask_with_state, NULL);
-    bay_server_tool(server, "test_input_required_result_multiple_inputs",
-                    "Asks three things at once.", NULL, ask_three, NULL);
-    bay_server_tool(server, "test_input_required_result_multi_round",
-                    "Asks one thing after the other.", NULL, ask_in_steps, NULL);
-    bay_server_tool(server, "test_input_required_result_capabilities",
-                    "Asks only what the client declared.", NULL, ask_what_is_possible, NULL);
+    bay_server_tool_schema(server, "test_input_required_result_elicitation", "Asks for a name.",
+                           NULL, ask_name, NULL);
+    bay_server_tool_schema(server, "test_input_required_result_sampling", "Asks for a capital.",
+                           NULL, ask_capital, NULL);
+    bay_server_tool_schema(server, "test_input_required_result_list_roots", "Asks for the roots.",
+                           NULL, ask_roots, NULL);
+    bay_server_tool_schema(server, "test_input_required_result_request_state",
+                           "Keeps something in mind between two rounds.", NULL, ask_with_state,
+                           NULL);
+    bay_server_tool_schema(server, "test_input_required_result_tampered_state",
+                           "Keeps something in mind that nobody may change.", NULL, ask_with_state,
+                           NULL);
+    bay_server_tool_schema(server, "test_input_required_result_multiple_inputs",
+                           "Asks three things at once.", NULL, ask_three, NULL);
+    bay_server_tool_schema(server, "test_input_required_result_multi_round",
+                           "Asks one thing after the other.", NULL, ask_in_steps, NULL);
+    bay_server_tool_schema(server, "test_input_required_result_capabilities",
+                           "Asks only what the client declared.", NULL, ask_what_is_possible, NULL);
 }
 
 /* ---- resources ------------------------------------------------------------------------------- */
@@ -696,33 +706,33 @@ static const char confirm_form[] = "{\"type\":\"object\",\"properties\":{\"name\
 static void deleted(bay_call *call, const bay_answer *answer, void *user)
 {
     (void)user;
-    bay_call_reply(call, bay_answer_action(answer) == BAY_ACCEPT ? "Deleted." : "Kept.");
+    bay_call_reply(call, bay_answer_action(answer) == BAY_ACTION_ACCEPT ? "Deleted." : "Kept.");
 }
 
 static void ask_to_delete(bay_call *call, void *user)
 {
     (void)user;
-    bay_call_elicit(call, "Delete the file?", confirm_form, deleted, NULL);
+    bay_call_elicit_schema(call, "Delete the file?", confirm_form, deleted, NULL);
 }
 
 /* The second of two answers ends the call. */
 static void count_answer(bay_call *call, const bay_answer *answer, void *user)
 {
-    bay_str before = bay_call_state(call);
+    bay_str before = bay_call_remembered(call);
     (void)answer;
     (void)user;
     if (before.len > 0) {
         bay_call_reply(call, "Both were answered.");
     } else {
-        bay_call_set_state(call, "1", 1);
+        bay_call_remember(call, "1", 1);
     }
 }
 
 static void ask_both(bay_call *call, void *user)
 {
     (void)user;
-    bay_call_elicit(call, "What is the first?", confirm_form, count_answer, NULL);
-    bay_call_elicit(call, "What is the second?", confirm_form, count_answer, NULL);
+    bay_call_elicit_schema(call, "What is the first?", confirm_form, count_answer, NULL);
+    bay_call_elicit_schema(call, "What is the second?", confirm_form, count_answer, NULL);
 }
 
 static void greet_in_task(bay_call *call, const bay_answer *answer, void *user)
@@ -735,35 +745,36 @@ static void greet_in_task(bay_call *call, const bay_answer *answer, void *user)
 static void ask_then_task(bay_call *call, void *user)
 {
     (void)user;
-    bay_call_elicit(call, "What is your name?", confirm_form, greet_in_task, NULL);
+    bay_call_elicit_schema(call, "What is your name?", confirm_form, greet_in_task, NULL);
 }
 
 static void add_tasks(bay_server *server)
 {
-    bay_server_tool(server, "greet", "Greets at once.",
-                    "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"}}}",
-                    greet_plainly, NULL);
-    bay_tool *tool =
-        bay_server_tool(server, "slow_compute", "Takes as long as it is told.",
-                        "{\"type\":\"object\",\"properties\":{\"seconds\":{\"type\":\"number\"},"
-                        "\"label\":{\"type\":\"string\"}}}",
-                        compute, NULL);
+    bay_server_tool_schema(server, "greet", "Greets at once.",
+                           "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"}}}",
+                           greet_plainly, NULL);
+    bay_tool *tool = bay_server_tool_schema(
+        server, "slow_compute", "Takes as long as it is told.",
+        "{\"type\":\"object\",\"properties\":{\"seconds\":{\"type\":\"number\"},"
+        "\"label\":{\"type\":\"string\"}}}",
+        compute, NULL);
     bay_tool_blocking(tool);
-    bay_tool_task(tool, BAY_TASK_OPTIONAL);
-    tool = bay_server_tool(server, "failing_job", "Fails, as a task only.", NULL, fail_job, NULL);
-    bay_tool_task(tool, BAY_TASK_REQUIRED);
-    tool = bay_server_tool(server, "protocol_error_job", "Breaks.", NULL, break_job, NULL);
-    bay_tool_task(tool, BAY_TASK_OPTIONAL);
-    tool =
-        bay_server_tool(server, "confirm_delete", "Asks before it deletes.",
-                        "{\"type\":\"object\",\"properties\":{\"filename\":{\"type\":\"string\"}}}",
-                        ask_to_delete, NULL);
-    bay_tool_task(tool, BAY_TASK_OPTIONAL);
-    tool = bay_server_tool(server, "multi_input", "Asks two things.", NULL, ask_both, NULL);
-    bay_tool_task(tool, BAY_TASK_OPTIONAL);
-    tool = bay_server_tool(server, "test_tool_with_task", "Asks, then works.", NULL, ask_then_task,
-                           NULL);
-    bay_tool_task(tool, BAY_TASK_BY_HANDLER);
+    bay_tool_task(tool, BAY_TASK_MODE_OPTIONAL);
+    tool = bay_server_tool_schema(server, "failing_job", "Fails, as a task only.", NULL, fail_job,
+                                  NULL);
+    bay_tool_task(tool, BAY_TASK_MODE_REQUIRED);
+    tool = bay_server_tool_schema(server, "protocol_error_job", "Breaks.", NULL, break_job, NULL);
+    bay_tool_task(tool, BAY_TASK_MODE_OPTIONAL);
+    tool = bay_server_tool_schema(
+        server, "confirm_delete", "Asks before it deletes.",
+        "{\"type\":\"object\",\"properties\":{\"filename\":{\"type\":\"string\"}}}", ask_to_delete,
+        NULL);
+    bay_tool_task(tool, BAY_TASK_MODE_OPTIONAL);
+    tool = bay_server_tool_schema(server, "multi_input", "Asks two things.", NULL, ask_both, NULL);
+    bay_tool_task(tool, BAY_TASK_MODE_OPTIONAL);
+    tool = bay_server_tool_schema(server, "test_tool_with_task", "Asks, then works.", NULL,
+                                  ask_then_task, NULL);
+    bay_tool_task(tool, BAY_TASK_MODE_BY_HANDLER);
 }
 
 /* --revision REVISION, where the first words are these: that one and no other. The tools that show

@@ -111,21 +111,21 @@ static void note_allocation(void)
     }
 }
 
-static void *counted_alloc(void *user, size_t bytes)
+static void *counted_alloc(size_t bytes, void *user)
 {
     (void)user;
     note_allocation();
     return malloc(bytes);
 }
 
-static void *counted_resize(void *user, void *old, size_t bytes)
+static void *counted_resize(void *old, size_t bytes, void *user)
 {
     (void)user;
     note_allocation();
     return realloc(old, bytes);
 }
 
-static void counted_release(void *user, void *old)
+static void counted_release(void *old, void *user)
 {
     (void)user;
     free(old);
@@ -288,8 +288,8 @@ static bay_server *server_make(void)
     static const char schema[] =
         "{\"type\":\"object\",\"properties\":{\"text\":{\"type\":\"string\"}}}";
     bay_server *self = bay_server_new("counted", "1");
-    bay_server_tool(self, "large", "Much.", schema, large, NULL);
-    bay_server_tool(self, "small", "Little.", schema, small, NULL);
+    bay_server_tool_schema(self, "large", "Much.", schema, large, NULL);
+    bay_server_tool_schema(self, "small", "Little.", schema, small, NULL);
     return self;
 }
 

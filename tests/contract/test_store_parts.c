@@ -38,13 +38,13 @@ static void parts_come_and_go_with_their_row(void **state)
     answer a = {0};
     bay_str k = STR("k");
     bay_str none = STR("");
-    assert_int_equal(ask(rig, &a, parts, T, k, none, 10), BAY_NOTFOUND);
+    assert_int_equal(ask(rig, &a, parts, T, k, none, 10), BAY_ERR_NOT_FOUND);
     assert_int_equal(put_parts(rig, &a, "k", "b=2 a=1 ab=3", "", STORE_ANY), BAY_OK);
     assert_int_equal(a.held_rows, 4);
     assert_int_equal(put_parts(rig, &a, "kk", "a=other", "", STORE_ANY), BAY_OK);
     assert_int_equal(ask(rig, &a, parts, T, k, none, 10), BAY_OK);
     assert_true(answer_is(&a, "a=1 ab=3 b=2 "));
-    assert_int_equal(ask(rig, &a, parts, STR("u"), k, none, 10), BAY_NOTFOUND);
+    assert_int_equal(ask(rig, &a, parts, STR("u"), k, none, 10), BAY_ERR_NOT_FOUND);
     answer_clear(&a);
 }
 
@@ -83,7 +83,7 @@ static void parts_are_dropped_by_the_beginning_of_their_names(void **state)
     assert_int_equal(put_parts(rig, &a, "k", "", "nothing", STORE_ANY), BAY_OK);
     assert_int_equal(ask(rig, &a, remove, T, STR("k"), STORE_ANY), BAY_OK);
     assert_int_equal(a.held_rows, 2);
-    assert_int_equal(ask(rig, &a, parts, T, STR("k"), STR(""), 10), BAY_NOTFOUND);
+    assert_int_equal(ask(rig, &a, parts, T, STR("k"), STR(""), 10), BAY_ERR_NOT_FOUND);
     rig_set(rig, "k", "anew");
     assert_int_equal(ask(rig, &a, parts, T, STR("k"), STR(""), 10), BAY_OK);
     assert_true(answer_is(&a, ""));
@@ -98,19 +98,19 @@ static void a_put_that_fails_leaves_no_parts(void **state)
     answer a = {0};
     reopen_with(rig, (store_options){.rows = 4, .total_bytes = 100});
     assert_int_equal(put_parts(rig, &a, "k", "a=1", "", STORE_ANY), BAY_OK);
-    assert_int_equal(put_parts(rig, &a, "k", "b=2", "a", STORE_ABSENT), BAY_DUPLICATE);
-    assert_int_equal(put_parts(rig, &a, "k", "b=2 c=3 d=4", "a", STORE_ANY), BAY_LIMIT);
+    assert_int_equal(put_parts(rig, &a, "k", "b=2", "a", STORE_ABSENT), BAY_ERR_DUPLICATE);
+    assert_int_equal(put_parts(rig, &a, "k", "b=2 c=3 d=4", "a", STORE_ANY), BAY_ERR_LIMIT);
     assert_int_equal(a.held_rows, 2);
-    assert_int_equal(put_parts(rig, &a, "new", "b=2 c=3", "", STORE_ANY), BAY_LIMIT);
+    assert_int_equal(put_parts(rig, &a, "new", "b=2 c=3", "", STORE_ANY), BAY_ERR_LIMIT);
     assert_int_equal(a.held_rows, 2);
     uint64_t before = a.held_bytes;
     static const char large[] = "b=0123456789012345678901234567890123456789"
                                 " c=0123456789012345678901234567890123456789";
-    assert_int_equal(put_parts(rig, &a, "k", large, "", STORE_ANY), BAY_LIMIT);
+    assert_int_equal(put_parts(rig, &a, "k", large, "", STORE_ANY), BAY_ERR_LIMIT);
     assert_int_equal(a.held_bytes, before);
     assert_int_equal(ask(rig, &a, parts, T, STR("k"), STR(""), 10), BAY_OK);
     assert_true(answer_is(&a, "a=1 "));
-    assert_int_equal(ask(rig, &a, parts, T, STR("new"), STR(""), 10), BAY_NOTFOUND);
+    assert_int_equal(ask(rig, &a, parts, T, STR("new"), STR(""), 10), BAY_ERR_NOT_FOUND);
     assert_int_equal(put_parts(rig, &a, "k", "b=2 c=3", "a", STORE_ANY), BAY_OK);
     assert_int_equal(a.held_rows, 3);
     answer_clear(&a);
@@ -134,7 +134,7 @@ static void expired_rows_take_their_parts_along(void **state)
     put.key = STR("l");
     assert_int_equal(ask(rig, &a, put, &put), BAY_OK);
     rig->now_ms += 10;
-    assert_int_equal(ask(rig, &a, parts, T, STR("k"), STR(""), 10), BAY_NOTFOUND);
+    assert_int_equal(ask(rig, &a, parts, T, STR("k"), STR(""), 10), BAY_ERR_NOT_FOUND);
     rig_set(rig, "k", "new");
     assert_int_equal(ask(rig, &a, parts, T, STR("k"), STR(""), 10), BAY_OK);
     assert_true(answer_is(&a, ""));
@@ -170,7 +170,7 @@ static void parts_in_place_of_an_expired_row_stay(void **state)
     put.expires_at_ms = rig->now_ms + 10;
     assert_int_equal(ask(rig, &a, put, &put), BAY_OK);
     rig->now_ms += 10;
-    assert_int_equal(put_parts(rig, &a, "l", "a=1 b=2", "", STORE_ANY), BAY_LIMIT);
+    assert_int_equal(put_parts(rig, &a, "l", "a=1 b=2", "", STORE_ANY), BAY_ERR_LIMIT);
     assert_int_equal(a.held_rows, 3);
     assert_int_equal(put_parts(rig, &a, "k", "c=1", "", STORE_ANY), BAY_OK);
     assert_int_equal(a.held_rows, 4);
@@ -182,9 +182,9 @@ static void all_that_is_written_is_counted(void **state)
     store_rig *rig = *state;
     answer a = {0};
     uint64_t before = store_written(rig->store);
-    assert_int_equal(ask(rig, &a, get, T, STR("k")), BAY_NOTFOUND);
+    assert_int_equal(ask(rig, &a, get, T, STR("k")), BAY_ERR_NOT_FOUND);
     assert_int_equal(ask(rig, &a, scan, T, STR(""), STR(""), 10), BAY_OK);
-    assert_int_equal(ask(rig, &a, parts, T, STR("k"), STR(""), 10), BAY_NOTFOUND);
+    assert_int_equal(ask(rig, &a, parts, T, STR("k"), STR(""), 10), BAY_ERR_NOT_FOUND);
     assert_int_equal(store_written(rig->store), before);
     assert_int_equal(put_parts(rig, &a, "key", "a=12 b=345", "cd", STORE_ANY), BAY_OK);
     assert_int_equal(store_written(rig->store), before + 1 + 3 + 3 + 3 + 4 + 2);

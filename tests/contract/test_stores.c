@@ -20,55 +20,55 @@ static void what_is_out_of_bounds_is_refused_at_the_start(void **state)
     bay_str long_owner = {many, STORE_OWNER_BYTES + 1};
     bay_str large = {many, sizeof(many)};
     bay_str k = STR("k");
-    assert_int_equal(store_get(self, none, k, on_answer, &a), BAY_INVALID);
-    assert_int_equal(store_get(self, long_table, k, on_answer, &a), BAY_INVALID);
-    assert_int_equal(store_get(self, T, none, on_answer, &a), BAY_INVALID);
-    assert_int_equal(store_get(self, T, long_key, on_answer, &a), BAY_INVALID);
+    assert_int_equal(store_get(self, none, k, on_answer, &a), BAY_ERR_INVALID);
+    assert_int_equal(store_get(self, long_table, k, on_answer, &a), BAY_ERR_INVALID);
+    assert_int_equal(store_get(self, T, none, on_answer, &a), BAY_ERR_INVALID);
+    assert_int_equal(store_get(self, T, long_key, on_answer, &a), BAY_ERR_INVALID);
     store_put_request put = {.table = T, .key = k, .value = large};
-    assert_int_equal(store_put(self, &put, on_answer, &a), BAY_LIMIT);
+    assert_int_equal(store_put(self, &put, on_answer, &a), BAY_ERR_LIMIT);
     put.value.len--;
     put.key = none;
-    assert_int_equal(store_put(self, &put, on_answer, &a), BAY_INVALID);
+    assert_int_equal(store_put(self, &put, on_answer, &a), BAY_ERR_INVALID);
     store_part part = {.name = k, .value = large};
     put = (store_put_request){.table = T, .key = k, .parts = &part, .part_count = 1};
-    assert_int_equal(store_put(self, &put, on_answer, &a), BAY_LIMIT);
+    assert_int_equal(store_put(self, &put, on_answer, &a), BAY_ERR_LIMIT);
     part = (store_part){.name = {many, STORE_PART_BYTES + 1}};
-    assert_int_equal(store_put(self, &put, on_answer, &a), BAY_INVALID);
+    assert_int_equal(store_put(self, &put, on_answer, &a), BAY_ERR_INVALID);
     part.name = none;
-    assert_int_equal(store_put(self, &put, on_answer, &a), BAY_INVALID);
+    assert_int_equal(store_put(self, &put, on_answer, &a), BAY_ERR_INVALID);
     put.part_count = STORE_PUT_PARTS + 1;
-    assert_int_equal(store_put(self, &put, on_answer, &a), BAY_INVALID);
+    assert_int_equal(store_put(self, &put, on_answer, &a), BAY_ERR_INVALID);
     put = (store_put_request){.table = T, .key = k, .dropped = &none, .dropped_count = 1};
-    assert_int_equal(store_put(self, &put, on_answer, &a), BAY_INVALID);
-    assert_int_equal(store_parts(self, T, none, none, 1, on_answer, &a), BAY_INVALID);
-    assert_int_equal(store_parts(self, T, k, none, 0, on_answer, &a), BAY_INVALID);
+    assert_int_equal(store_put(self, &put, on_answer, &a), BAY_ERR_INVALID);
+    assert_int_equal(store_parts(self, T, none, none, 1, on_answer, &a), BAY_ERR_INVALID);
+    assert_int_equal(store_parts(self, T, k, none, 0, on_answer, &a), BAY_ERR_INVALID);
     assert_int_equal(
         store_parts(self, T, k, (bay_str){many, STORE_PART_BYTES + 1}, 1, on_answer, &a),
-        BAY_INVALID);
-    assert_int_equal(store_remove(self, T, k, STORE_ABSENT, on_answer, &a), BAY_INVALID);
-    assert_int_equal(store_remove(self, T, none, STORE_ANY, on_answer, &a), BAY_INVALID);
-    assert_int_equal(store_scan(self, none, none, none, 1, on_answer, &a), BAY_INVALID);
-    assert_int_equal(store_scan(self, T, long_key, none, 1, on_answer, &a), BAY_INVALID);
-    assert_int_equal(store_scan(self, T, none, long_key, 1, on_answer, &a), BAY_INVALID);
-    assert_int_equal(store_scan(self, T, none, none, 0, on_answer, &a), BAY_INVALID);
+        BAY_ERR_INVALID);
+    assert_int_equal(store_remove(self, T, k, STORE_ABSENT, on_answer, &a), BAY_ERR_INVALID);
+    assert_int_equal(store_remove(self, T, none, STORE_ANY, on_answer, &a), BAY_ERR_INVALID);
+    assert_int_equal(store_scan(self, none, none, none, 1, on_answer, &a), BAY_ERR_INVALID);
+    assert_int_equal(store_scan(self, T, long_key, none, 1, on_answer, &a), BAY_ERR_INVALID);
+    assert_int_equal(store_scan(self, T, none, long_key, 1, on_answer, &a), BAY_ERR_INVALID);
+    assert_int_equal(store_scan(self, T, none, none, 0, on_answer, &a), BAY_ERR_INVALID);
     assert_int_equal(store_scan(self, T, none, none, STORE_READ_ROWS + 1, on_answer, &a),
-                     BAY_INVALID);
-    assert_int_equal(store_claim(self, T, k, none, 1, on_answer, &a), BAY_INVALID);
-    assert_int_equal(store_claim(self, T, k, long_owner, 1, on_answer, &a), BAY_INVALID);
-    assert_int_equal(store_claim(self, T, k, k, 0, on_answer, &a), BAY_INVALID);
-    assert_int_equal(store_renew(self, T, k, k, 0, on_answer, &a), BAY_INVALID);
-    assert_int_equal(store_release(self, T, none, k, on_answer, &a), BAY_INVALID);
+                     BAY_ERR_INVALID);
+    assert_int_equal(store_claim(self, T, k, none, 1, on_answer, &a), BAY_ERR_INVALID);
+    assert_int_equal(store_claim(self, T, k, long_owner, 1, on_answer, &a), BAY_ERR_INVALID);
+    assert_int_equal(store_claim(self, T, k, k, 0, on_answer, &a), BAY_ERR_INVALID);
+    assert_int_equal(store_renew(self, T, k, k, 0, on_answer, &a), BAY_ERR_INVALID);
+    assert_int_equal(store_release(self, T, none, k, on_answer, &a), BAY_ERR_INVALID);
     store_append_request append = {.stream = T, .value = large};
-    assert_int_equal(store_append(self, &append, on_answer, &a), BAY_LIMIT);
+    assert_int_equal(store_append(self, &append, on_answer, &a), BAY_ERR_LIMIT);
     append = (store_append_request){.stream = T, .value = STR("abc"), .keep_bytes = 2};
-    assert_int_equal(store_append(self, &append, on_answer, &a), BAY_LIMIT);
+    assert_int_equal(store_append(self, &append, on_answer, &a), BAY_ERR_LIMIT);
     append = (store_append_request){.stream = none, .value = k};
-    assert_int_equal(store_append(self, &append, on_answer, &a), BAY_INVALID);
-    assert_int_equal(store_read(self, long_table, 0, 1, on_answer, &a), BAY_INVALID);
-    assert_int_equal(store_read(self, T, 0, 0, on_answer, &a), BAY_INVALID);
-    assert_int_equal(store_read(self, T, 0, STORE_READ_ROWS + 1, on_answer, &a), BAY_INVALID);
+    assert_int_equal(store_append(self, &append, on_answer, &a), BAY_ERR_INVALID);
+    assert_int_equal(store_read(self, long_table, 0, 1, on_answer, &a), BAY_ERR_INVALID);
+    assert_int_equal(store_read(self, T, 0, 0, on_answer, &a), BAY_ERR_INVALID);
+    assert_int_equal(store_read(self, T, 0, STORE_READ_ROWS + 1, on_answer, &a), BAY_ERR_INVALID);
     answer last = {0};
-    assert_int_equal(ask(rig, &last, get, T, k), BAY_NOTFOUND);
+    assert_int_equal(ask(rig, &last, get, T, k), BAY_ERR_NOT_FOUND);
     assert_int_equal(a.calls, 0); /* a refusal is all that comes of it */
     answer_clear(&last);
 }
@@ -81,10 +81,10 @@ static void too_many_at_once_are_refused_until_some_are_done(void **state)
     for (int i = 0; i < 3; i++) {
         assert_int_equal(store_get(rig->store, T, STR("k"), on_answer, &a[i]), BAY_OK);
     }
-    assert_int_equal(store_get(rig->store, T, STR("k"), on_answer, &a[3]), BAY_BUSY);
+    assert_int_equal(store_get(rig->store, T, STR("k"), on_answer, &a[3]), BAY_ERR_BUSY);
     rig_turn_until(rig, a[2].calls == 1);
     assert_int_equal(a[0].calls + a[1].calls + a[3].calls, 2);
-    assert_int_equal(ask(rig, &a[3], get, T, STR("k")), BAY_NOTFOUND);
+    assert_int_equal(ask(rig, &a[3], get, T, STR("k")), BAY_ERR_NOT_FOUND);
 
     reopen_with(rig, (store_options){.pending_bytes = 100});
     static char value[100];
@@ -94,12 +94,12 @@ static void too_many_at_once_are_refused_until_some_are_done(void **state)
     }
     /* One larger than all that may wait is taken when nothing waits. */
     assert_int_equal(store_put(rig->store, &put, on_answer, &a[0]), BAY_OK);
-    assert_int_equal(store_get(rig->store, T, STR("k"), on_answer, &a[1]), BAY_BUSY);
+    assert_int_equal(store_get(rig->store, T, STR("k"), on_answer, &a[1]), BAY_ERR_BUSY);
     rig_turn_until(rig, a[0].calls == 1);
     put.value.len = 96;
     assert_int_equal(store_put(rig->store, &put, on_answer, &a[1]), BAY_OK);
     assert_int_equal(store_get(rig->store, T, STR("k"), on_answer, &a[2]), BAY_OK);
-    assert_int_equal(store_get(rig->store, T, STR("k"), on_answer, &a[3]), BAY_BUSY);
+    assert_int_equal(store_get(rig->store, T, STR("k"), on_answer, &a[3]), BAY_ERR_BUSY);
     rig_turn_until(rig, a[2].calls == 1);
     for (int i = 0; i < 4; i++) {
         answer_clear(&a[i]);
@@ -129,7 +129,7 @@ static void operations_complete_in_the_order_of_their_start(void **state)
     for (int i = 0; i < 6; i++) {
         assert_int_equal(a[i].place, i);
         assert_int_equal(a[i].calls, 1);
-        assert_int_equal(a[i].err, i == 0 ? BAY_NOTFOUND : BAY_OK);
+        assert_int_equal(a[i].err, i == 0 ? BAY_ERR_NOT_FOUND : BAY_OK);
     }
     assert_true(answer_is(&a[2], "k=1 "));
     assert_true(answer_is(&a[4], "k=2 "));
@@ -144,16 +144,16 @@ static void what_is_not_there_is_not_found(void **state)
 {
     store_rig *rig = *state;
     answer a = {0};
-    assert_int_equal(ask(rig, &a, get, T, STR("k")), BAY_NOTFOUND);
+    assert_int_equal(ask(rig, &a, get, T, STR("k")), BAY_ERR_NOT_FOUND);
     assert_int_equal(a.count, 0);
-    assert_int_equal(ask(rig, &a, remove, T, STR("k"), STORE_ANY), BAY_NOTFOUND);
-    assert_int_equal(ask(rig, &a, remove, T, STR("k"), 7), BAY_STATE);
+    assert_int_equal(ask(rig, &a, remove, T, STR("k"), STORE_ANY), BAY_ERR_NOT_FOUND);
+    assert_int_equal(ask(rig, &a, remove, T, STR("k"), 7), BAY_ERR_STATE);
     assert_int_equal(a.version, 0);
-    assert_int_equal(rig_put(rig, &a, "k", "v", 7, 0), BAY_STATE);
+    assert_int_equal(rig_put(rig, &a, "k", "v", 7, 0), BAY_ERR_STATE);
     assert_int_equal(a.version, 0);
     rig_set(rig, "k", "v");
-    assert_int_equal(ask(rig, &a, get, STR("other"), STR("k")), BAY_NOTFOUND);
-    assert_int_equal(ask(rig, &a, get, T, STR("kk")), BAY_NOTFOUND);
+    assert_int_equal(ask(rig, &a, get, STR("other"), STR("k")), BAY_ERR_NOT_FOUND);
+    assert_int_equal(ask(rig, &a, get, T, STR("kk")), BAY_ERR_NOT_FOUND);
     answer_clear(&a);
 }
 
@@ -164,9 +164,9 @@ static void a_put_holds_to_what_was_expected(void **state)
     assert_int_equal(rig_put(rig, &a, "k", "one", STORE_ABSENT, 0), BAY_OK);
     uint64_t one = a.version;
     assert_true(one > 0);
-    assert_int_equal(rig_put(rig, &a, "k", "two", STORE_ABSENT, 0), BAY_DUPLICATE);
+    assert_int_equal(rig_put(rig, &a, "k", "two", STORE_ABSENT, 0), BAY_ERR_DUPLICATE);
     assert_int_equal(a.version, one);
-    assert_int_equal(rig_put(rig, &a, "k", "two", one + 1, 0), BAY_STATE);
+    assert_int_equal(rig_put(rig, &a, "k", "two", one + 1, 0), BAY_ERR_STATE);
     assert_int_equal(a.version, one);
     assert_int_equal(ask(rig, &a, get, T, STR("k")), BAY_OK);
     assert_true(answer_is(&a, "k=one "));
@@ -174,16 +174,16 @@ static void a_put_holds_to_what_was_expected(void **state)
     assert_int_equal(rig_put(rig, &a, "k", "two", one, 0), BAY_OK);
     uint64_t two = a.version;
     assert_true(two > one);
-    assert_int_equal(rig_put(rig, &a, "k", "lost", one, 0), BAY_STATE);
+    assert_int_equal(rig_put(rig, &a, "k", "lost", one, 0), BAY_ERR_STATE);
     assert_int_equal(a.version, two);
-    assert_int_equal(ask(rig, &a, remove, T, STR("k"), one), BAY_STATE);
+    assert_int_equal(ask(rig, &a, remove, T, STR("k"), one), BAY_ERR_STATE);
     assert_int_equal(a.version, two);
     assert_int_equal(ask(rig, &a, remove, T, STR("k"), two), BAY_OK);
     assert_int_equal(a.held_rows, 0);
     assert_int_equal(a.held_bytes, 0);
     /* What comes after has no version that was used before. */
     assert_true(rig_set(rig, "k", "three") > two);
-    assert_int_equal(rig_put(rig, &a, "k", "lost", two, 0), BAY_STATE);
+    assert_int_equal(rig_put(rig, &a, "k", "lost", two, 0), BAY_ERR_STATE);
     answer_clear(&a);
 }
 
@@ -230,12 +230,12 @@ static void an_expired_row_is_gone_at_that_millisecond(void **state)
     assert_int_equal(ask(rig, &a, get, T, STR("k")), BAY_OK);
     assert_int_equal(a.expires_at_ms, RIG_NOW + 100);
     rig->now_ms += 1;
-    assert_int_equal(ask(rig, &a, get, T, STR("k")), BAY_NOTFOUND);
+    assert_int_equal(ask(rig, &a, get, T, STR("k")), BAY_ERR_NOT_FOUND);
     assert_int_equal(ask(rig, &a, scan, T, STR(""), STR(""), 10), BAY_OK);
     assert_true(answer_is(&a, "l=w "));
-    assert_int_equal(ask(rig, &a, remove, T, STR("k"), STORE_ANY), BAY_NOTFOUND);
-    assert_int_equal(ask(rig, &a, remove, T, STR("k"), version), BAY_STATE);
-    assert_int_equal(rig_put(rig, &a, "k", "x", version, 0), BAY_STATE);
+    assert_int_equal(ask(rig, &a, remove, T, STR("k"), STORE_ANY), BAY_ERR_NOT_FOUND);
+    assert_int_equal(ask(rig, &a, remove, T, STR("k"), version), BAY_ERR_STATE);
+    assert_int_equal(rig_put(rig, &a, "k", "x", version, 0), BAY_ERR_STATE);
     assert_int_equal(rig_put(rig, &a, "k", "x", STORE_ABSENT, 0), BAY_OK);
     assert_true(a.version > version);
     assert_int_equal(a.held_rows, 2); /* it took the place of what had expired */
@@ -383,20 +383,20 @@ static void a_lease_has_one_owner(void **state)
     store_rig *rig = *state;
     answer a = {0};
     bay_str k = STR("work");
-    assert_int_equal(ask(rig, &a, renew, T, k, STR("one"), 100), BAY_STATE);
-    assert_int_equal(ask(rig, &a, release, T, k, STR("one")), BAY_STATE);
+    assert_int_equal(ask(rig, &a, renew, T, k, STR("one"), 100), BAY_ERR_STATE);
+    assert_int_equal(ask(rig, &a, release, T, k, STR("one")), BAY_ERR_STATE);
     assert_int_equal(ask(rig, &a, claim, T, k, STR("one"), 100), BAY_OK);
     uint64_t token = a.version;
     assert_true(token > 0);
     assert_int_equal(a.expires_at_ms, RIG_NOW + 100);
     assert_true(answer_is(&a, "work=one "));
-    assert_int_equal(ask(rig, &a, claim, T, k, STR("two"), 100), BAY_BUSY);
+    assert_int_equal(ask(rig, &a, claim, T, k, STR("two"), 100), BAY_ERR_BUSY);
     assert_true(answer_is(&a, "work=one "));
     assert_int_equal(a.expires_at_ms, RIG_NOW + 100);
     assert_int_equal(a.version, token);
-    assert_int_equal(ask(rig, &a, renew, T, k, STR("two"), 100), BAY_STATE);
-    assert_int_equal(ask(rig, &a, release, T, k, STR("two")), BAY_STATE);
-    assert_int_equal(ask(rig, &a, release, T, k, STR("on")), BAY_STATE);
+    assert_int_equal(ask(rig, &a, renew, T, k, STR("two"), 100), BAY_ERR_STATE);
+    assert_int_equal(ask(rig, &a, release, T, k, STR("two")), BAY_ERR_STATE);
+    assert_int_equal(ask(rig, &a, release, T, k, STR("on")), BAY_ERR_STATE);
     rig->now_ms += 60;
     assert_int_equal(ask(rig, &a, renew, T, k, STR("one"), 100), BAY_OK);
     assert_int_equal(a.expires_at_ms, RIG_NOW + 160);
@@ -409,7 +409,7 @@ static void a_lease_has_one_owner(void **state)
     assert_int_equal(ask(rig, &a, claim, T, k, STR("two"), 100), BAY_OK);
     assert_true(a.version > token);
     /* Rows and leases of one name do not meet. */
-    assert_int_equal(ask(rig, &a, get, T, k), BAY_NOTFOUND);
+    assert_int_equal(ask(rig, &a, get, T, k), BAY_ERR_NOT_FOUND);
     rig_set(rig, "work", "row");
     assert_int_equal(ask(rig, &a, release, T, k, STR("two")), BAY_OK);
     assert_int_equal(ask(rig, &a, get, T, k), BAY_OK);
@@ -431,7 +431,7 @@ static void a_version_is_never_given_twice(void **state)
         assert_int_equal(rig_append(rig, &a, "s", "e", 1, 0), BAY_OK);
         assert_true(a.version > last);
         last = a.version;
-        assert_int_equal(rig_put(rig, &a, "k", "v", STORE_ABSENT, 0), BAY_DUPLICATE);
+        assert_int_equal(rig_put(rig, &a, "k", "v", STORE_ABSENT, 0), BAY_ERR_DUPLICATE);
         assert_int_equal(ask(rig, &a, remove, T, STR("k"), STORE_ANY), BAY_OK);
     }
     answer_clear(&a);
@@ -445,15 +445,15 @@ static void a_lease_that_expired_is_anybodys(void **state)
     assert_int_equal(ask(rig, &a, claim, T, k, STR("one"), 100), BAY_OK);
     uint64_t token = a.version;
     rig->now_ms += 99;
-    assert_int_equal(ask(rig, &a, claim, T, k, STR("two"), 100), BAY_BUSY);
+    assert_int_equal(ask(rig, &a, claim, T, k, STR("two"), 100), BAY_ERR_BUSY);
     rig->now_ms += 1;
-    assert_int_equal(ask(rig, &a, renew, T, k, STR("one"), 100), BAY_STATE);
+    assert_int_equal(ask(rig, &a, renew, T, k, STR("one"), 100), BAY_ERR_STATE);
     assert_int_equal(a.count, 0);
-    assert_int_equal(ask(rig, &a, release, T, k, STR("one")), BAY_STATE);
+    assert_int_equal(ask(rig, &a, release, T, k, STR("one")), BAY_ERR_STATE);
     assert_int_equal(ask(rig, &a, claim, T, k, STR("two"), UINT64_MAX), BAY_OK);
     assert_true(a.version > token);
     assert_int_equal(a.expires_at_ms, INT64_MAX);
-    assert_int_equal(ask(rig, &a, renew, T, k, STR("one"), 100), BAY_STATE);
+    assert_int_equal(ask(rig, &a, renew, T, k, STR("one"), 100), BAY_ERR_STATE);
     assert_true(answer_is(&a, "work=two "));
     answer_clear(&a);
 }
@@ -553,17 +553,17 @@ static void a_full_store_says_so_until_something_goes(void **state)
     rig_set(rig, "a", "1");
     assert_int_equal(rig_put(rig, &a, "b", "2", STORE_ANY, RIG_NOW + 10), BAY_OK);
     assert_int_equal(ask(rig, &a, claim, T, STR("work"), STR("me"), 1000), BAY_OK);
-    assert_int_equal(rig_put(rig, &a, "c", "3", STORE_ANY, 0), BAY_LIMIT);
+    assert_int_equal(rig_put(rig, &a, "c", "3", STORE_ANY, 0), BAY_ERR_LIMIT);
     assert_int_equal(a.version, 0);
     assert_int_equal(a.held_rows, 3);
-    assert_int_equal(ask(rig, &a, claim, T, STR("more"), STR("me"), 1000), BAY_LIMIT);
-    assert_int_equal(rig_append(rig, &a, "s", "e", 0, 0), BAY_LIMIT);
-    assert_int_equal(ask(rig, &a, get, T, STR("c")), BAY_NOTFOUND);
+    assert_int_equal(ask(rig, &a, claim, T, STR("more"), STR("me"), 1000), BAY_ERR_LIMIT);
+    assert_int_equal(rig_append(rig, &a, "s", "e", 0, 0), BAY_ERR_LIMIT);
+    assert_int_equal(ask(rig, &a, get, T, STR("c")), BAY_ERR_NOT_FOUND);
     assert_int_equal(rig_put(rig, &a, "a", "10", STORE_ANY, 0), BAY_OK); /* takes its own place */
     assert_int_equal(ask(rig, &a, renew, T, STR("work"), STR("me"), 1000), BAY_OK);
     rig->now_ms += 10; /* "b" makes room */
     assert_int_equal(rig_append(rig, &a, "s", "e", 0, 0), BAY_OK);
-    assert_int_equal(rig_append(rig, &a, "s", "f", 0, 0), BAY_LIMIT);
+    assert_int_equal(rig_append(rig, &a, "s", "f", 0, 0), BAY_ERR_LIMIT);
     assert_int_equal(rig_append(rig, &a, "s", "g", 1, 0), BAY_OK); /* trims first */
     assert_int_equal(a.held_rows, 3);
     assert_int_equal(ask(rig, &a, remove, T, STR("a"), STORE_ANY), BAY_OK);
@@ -578,10 +578,10 @@ static void bytes_are_counted(void **state)
     reopen_with(rig, (store_options){.total_bytes = 20});
     assert_int_equal(rig_put(rig, &a, "k", "0123456789", STORE_ANY, RIG_NOW + 10), BAY_OK);
     assert_int_equal(a.held_bytes, 12); /* table, key, value */
-    assert_int_equal(rig_put(rig, &a, "l", "0123456", STORE_ANY, 0), BAY_LIMIT);
+    assert_int_equal(rig_put(rig, &a, "l", "0123456", STORE_ANY, 0), BAY_ERR_LIMIT);
     assert_int_equal(rig_put(rig, &a, "l", "012345", STORE_ANY, 0), BAY_OK);
     assert_int_equal(a.held_bytes, 20);
-    assert_int_equal(rig_put(rig, &a, "l", "0123456", STORE_ANY, 0), BAY_LIMIT);
+    assert_int_equal(rig_put(rig, &a, "l", "0123456", STORE_ANY, 0), BAY_ERR_LIMIT);
     assert_int_equal(ask(rig, &a, get, T, STR("l")), BAY_OK);
     assert_true(answer_is(&a, "l=012345 "));
     assert_int_equal(rig_put(rig, &a, "l", "01", STORE_ANY, 0), BAY_OK);
@@ -633,7 +633,7 @@ static void closing_cancels_what_is_open_once_and_in_order(void **state)
     store_close(rig->store, free_when_closed, &end);
     assert_int_equal(order, 0);
     answer late = {0};
-    assert_int_equal(store_get(rig->store, T, STR("k"), on_answer, &late), BAY_CLOSED);
+    assert_int_equal(store_get(rig->store, T, STR("k"), on_answer, &late), BAY_ERR_CLOSED);
     store_close(rig->store, rig_on_closed, rig); /* the first one counts */
     rig_turn_until(rig, end.is_free);
     assert_int_equal(end.seen, COUNT);
@@ -641,7 +641,7 @@ static void closing_cancels_what_is_open_once_and_in_order(void **state)
     for (int i = 0; i < COUNT; i++) {
         assert_int_equal(a[i].calls, 1);
         assert_int_equal(a[i].place, i);
-        assert_int_equal(a[i].err, BAY_CANCELLED);
+        assert_int_equal(a[i].err, BAY_ERR_CANCELLED);
         assert_int_equal(a[i].count, 0);
         answer_clear(&a[i]);
     }
@@ -671,10 +671,10 @@ static void a_completion_may_close(void **state)
     assert_int_equal(store_get(rig->store, T, STR("k"), close_from_a_completion, &self), BAY_OK);
     assert_int_equal(store_get(rig->store, T, STR("k"), on_answer, &after), BAY_OK);
     rig_turn_until(rig, rig->closed == 1);
-    assert_int_equal(self.answer.err, BAY_NOTFOUND);
+    assert_int_equal(self.answer.err, BAY_ERR_NOT_FOUND);
     assert_int_equal(after.calls, 1);
-    assert_int_equal(after.err, BAY_CANCELLED);
-    assert_int_equal(self.late_err, BAY_CLOSED);
+    assert_int_equal(after.err, BAY_ERR_CANCELLED);
+    assert_int_equal(self.late_err, BAY_ERR_CLOSED);
     assert_int_equal(late.calls, 0);
     store_free(rig->store);
     rig->store = NULL;
@@ -743,7 +743,7 @@ static void sweep_once(store_rig *rig)
     bay_diag diag;
     bay_err err = rig_try_open(rig, &diag);
     if (err != BAY_OK) {
-        assert_int_equal(err, BAY_NOMEM);
+        assert_int_equal(err, BAY_ERR_NOMEM);
         rig->store = NULL;
         return;
     }
@@ -759,21 +759,21 @@ static void sweep_once(store_rig *rig)
         if (err == BAY_OK) {
             rig_turn_until(rig, a.calls == 1);
             err = a.err;
-            bool is_gone = err == BAY_NOTFOUND && !is_there[0];
-            assert_true(err == BAY_OK || err == BAY_NOMEM || is_gone);
+            bool is_gone = err == BAY_ERR_NOT_FOUND && !is_there[0];
+            assert_true(err == BAY_OK || err == BAY_ERR_NOMEM || is_gone);
             if (err == BAY_OK && kinds[step] >= 0) {
                 is_there[kinds[step]] = growth[step] >= 0;
                 is_there[3] = (is_there[3] || step == 1) && is_there[0];
             }
             rows = (uint64_t)is_there[0] + is_there[1] + is_there[2] + (is_there[3] ? 2 : 0);
             /* An append that failed may have trimmed already. */
-            if (err == BAY_NOMEM && kinds[step] == 2 && a.held_rows < rows) {
+            if (err == BAY_ERR_NOMEM && kinds[step] == 2 && a.held_rows < rows) {
                 is_there[2] = false;
                 rows--;
             }
             assert_true(a.held_rows == rows || (err != BAY_OK && a.held_rows == 0));
         } else {
-            assert_int_equal(err, BAY_NOMEM);
+            assert_int_equal(err, BAY_ERR_NOMEM);
             assert_int_equal(a.calls, 0);
         }
         answer_clear(&a);

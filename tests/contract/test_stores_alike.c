@@ -81,7 +81,7 @@ static void every_store_answers_alike(void **state)
     rig_open(other);
     static answer a[EACH];
     static answer b[EACH];
-    int seen[BAY_ERROR_COUNT] = {0};
+    int seen[ERR_COUNT] = {0};
     for (uint32_t round = 0; round < ROUNDS; round++) {
         rig->now_ms = other->now_ms = RIG_NOW + round * 3;
         for (uint32_t i = 0; i < EACH; i++) {
@@ -109,8 +109,8 @@ static void every_store_answers_alike(void **state)
         }
     }
     /* It met everything there is to meet. */
-    assert_true(seen[BAY_OK] > 100 && seen[BAY_NOTFOUND] > 20 && seen[BAY_DUPLICATE] > 20);
-    assert_true(seen[BAY_STATE] > 20 && seen[BAY_LIMIT] > 20 && seen[BAY_BUSY] > 20);
+    assert_true(seen[BAY_OK] > 100 && seen[BAY_ERR_NOT_FOUND] > 20 && seen[BAY_ERR_DUPLICATE] > 20);
+    assert_true(seen[BAY_ERR_STATE] > 20 && seen[BAY_ERR_LIMIT] > 20 && seen[BAY_ERR_BUSY] > 20);
     rig_free(other);
 }
 

@@ -30,14 +30,14 @@ static json_val parse(bay_str text, arena *memory, json_doc *doc)
 
 static void take(story *self, json_val event)
 {
-    bay_response *response = NULL;
+    bay_caller_reply *response = NULL;
     bay_err err = sdk_assembly_add(self->whole, event);
-    CHECK(err == BAY_OK || err == BAY_LIMIT);
+    CHECK(err == BAY_OK || err == BAY_ERR_LIMIT);
     err = sdk_response_new(A2A_SEND_STREAMING_MESSAGE, true, json_raw(event), 0, &response);
     CHECK(err == BAY_OK);
-    CHECK(bay_response_kind_of(response) != BAY_RESPONSE_OTHER);
-    (void)bay_response_text(response);
-    bay_response_free(response);
+    CHECK(bay_caller_reply_kind_of(response) != BAY_CALLER_REPLY_KIND_OTHER);
+    (void)bay_caller_reply_text(response);
+    bay_caller_reply_free(response);
 }
 
 static bay_err tell(void *user, json_val event)
@@ -57,7 +57,7 @@ static void check_whole(story *self)
     arena_init(&memory, MEMORY_BYTES);
     buf_init(&text, MEMORY_BYTES);
     bay_err err = sdk_assembly_write(self->whole, &text);
-    CHECK(err == BAY_OK || err == BAY_NOTFOUND);
+    CHECK(err == BAY_OK || err == BAY_ERR_NOT_FOUND);
     if (err == BAY_OK) {
         json_val task = json_get(parse(buf_view(&text), &memory, &doc), STR("task"));
         self->told = 0;
@@ -92,7 +92,7 @@ static void take_line(story *self, a2a_form form, bay_str line, bool comes_back)
             CHECK(err == BAY_OK);
         } else {
             bay_err err = a2a_stream_state_note(&self->seen, root);
-            CHECK(err == BAY_OK || err == BAY_DUPLICATE);
+            CHECK(err == BAY_OK || err == BAY_ERR_DUPLICATE);
             take(self, root);
         }
     }

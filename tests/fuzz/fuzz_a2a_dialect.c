@@ -35,8 +35,8 @@ static void check_normal(a2a_type type, bay_str text, arena *memory)
 
 static void check_fault(bay_err err, const a2a_fault *fault)
 {
-    CHECK(err != BAY_PROTOCOL || (fault->error != A2A_NO_ERROR && fault->text[0] != '\0'));
-    CHECK(err == BAY_OK || err == BAY_PROTOCOL || err == BAY_LIMIT || err == BAY_DEPTH);
+    CHECK(err != BAY_ERR_PROTOCOL || (fault->error != A2A_NO_ERROR && fault->text[0] != '\0'));
+    CHECK(err == BAY_OK || err == BAY_ERR_PROTOCOL || err == BAY_ERR_LIMIT || err == BAY_ERR_DEPTH);
 }
 
 typedef bay_err writer(a2a_form form, a2a_method method, json_val value, buf *out);
@@ -62,7 +62,7 @@ static void write_all(writer *write, a2a_method method, bay_str ours, arena *mem
         json_doc made;
         buf_init(&out, TEXT_BYTES);
         bay_err err = write((a2a_form)form, method, json_root(&doc), &out);
-        CHECK(err == BAY_OK || err == BAY_UNSUPPORTED || err == BAY_LIMIT);
+        CHECK(err == BAY_OK || err == BAY_ERR_UNSUPPORTED || err == BAY_ERR_LIMIT);
         if (err == BAY_OK) {
             CHECK(json_parse(&made, buf_view(&out), NULL, memory, NULL) == BAY_OK);
         }
@@ -179,9 +179,9 @@ static const char *const versions[] = {"", "0.1", "0.2", "0.3", "1.0", "2"};
 static void check_request(bay_err err, const a2a_inbound *request, const a2a_fault *fault,
                           arena *memory)
 {
-    CHECK(err == BAY_OK || err == BAY_PROTOCOL || err == BAY_NOTFOUND);
-    check_fault(err == BAY_NOTFOUND ? BAY_OK : err, fault);
-    if (err == BAY_NOTFOUND) {
+    CHECK(err == BAY_OK || err == BAY_ERR_PROTOCOL || err == BAY_ERR_NOT_FOUND);
+    check_fault(err == BAY_ERR_NOT_FOUND ? BAY_OK : err, fault);
+    if (err == BAY_ERR_NOT_FOUND) {
         return;
     }
     buf out;
@@ -228,7 +228,7 @@ static void rpc(bay_str text, bay_str version)
     arena_init(&memory, MEMORY_BYTES);
     bay_err err =
         a2a_jsonrpc_read(text, version, &(a2a_inbound_settings){true}, &memory, &request, &fault);
-    CHECK(err != BAY_NOTFOUND);
+    CHECK(err != BAY_ERR_NOT_FOUND);
     check_request(err, &request, &fault, &memory);
     arena_fini(&memory);
 }
@@ -244,15 +244,17 @@ static void answers(bay_str text, a2a_method method, unsigned what)
     arena_init(&memory, MEMORY_BYTES);
     bay_err err = a2a_response_read(&from, method, what & 64 ? 404 : 200, text, STR("1"), &memory,
                                     &result, &fault);
-    CHECK(err == BAY_OK || err == BAY_PROTOCOL || err == BAY_REMOTE || err == BAY_LIMIT);
-    CHECK(err == BAY_OK || (fault.text[0] != '\0') || err == BAY_LIMIT);
+    CHECK(err == BAY_OK || err == BAY_ERR_PROTOCOL || err == BAY_ERR_REMOTE ||
+          err == BAY_ERR_LIMIT);
+    CHECK(err == BAY_OK || (fault.text[0] != '\0') || err == BAY_ERR_LIMIT);
     if (err == BAY_OK) {
         check_normal((a2a_type)a2a_methods[method].response, json_raw(result), &memory);
     }
     json_val event;
     err = a2a_stream_read(&from, what & 32 ? STR("error") : STR(""), text, STR("1"), &memory,
                           &event, &is_last, &fault);
-    CHECK(err == BAY_OK || err == BAY_PROTOCOL || err == BAY_REMOTE || err == BAY_LIMIT);
+    CHECK(err == BAY_OK || err == BAY_ERR_PROTOCOL || err == BAY_ERR_REMOTE ||
+          err == BAY_ERR_LIMIT);
     if (err == BAY_OK) {
         check_normal(A2A_TYPE_STREAM_RESPONSE, json_raw(event), &memory);
         check_same(event, json_raw(event), &memory); /* it is read already */

@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         expect(a2a_from_protobuf(type, buf_view(&bytes), &again, &fault) == BAY_OK);
         expect(str_eq(buf_view(&again), buf_view(&json)));
     } else {
-        expect(err == BAY_PROTOCOL && fault.error == A2A_E_INVALID_PARAMS);
+        expect(err == BAY_ERR_PROTOCOL && fault.error == A2A_E_INVALID_PARAMS);
         expect(fault.text[0] != '\0' && json_is_utf8(str_of(fault.text)) && json.len == 0);
     }
     buf_fini(&json);

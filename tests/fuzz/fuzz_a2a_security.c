@@ -41,7 +41,7 @@ static bay_err verify(void *user, a2a_scheme_kind kind, bay_str name, bay_str cr
     CHECK(name.at != NULL && credential.len > 0 && credential.len <= A2A_CREDENTIAL_BYTES);
     CHECK(memchr(credential.at, '\n', credential.len) == NULL);
     if (credential.at[0] != 'g') {
-        return BAY_DENIED;
+        return BAY_ERR_DENIED;
     }
     self->verified++;
     out->subject = credential;
@@ -68,7 +68,7 @@ static void knock(const a2a_security *security, bay_str query, bay_str lines, ba
         CHECK(a2a_security_is_open(security) || (who.verified > 0 && principal != NULL));
         principal_unref(principal);
     } else {
-        CHECK(err == BAY_DENIED || err == BAY_NOMEM);
+        CHECK(err == BAY_ERR_DENIED || err == BAY_ERR_NOMEM);
         CHECK(memchr(challenge.at, '\n', challenge.len) == NULL);
         CHECK(memchr(challenge.at, '\r', challenge.len) == NULL);
     }
@@ -94,7 +94,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             knock(security, str_head(request, line), lines, STR(""));
             knock(security, str_head(request, line), lines, STR("s"));
         } else {
-            CHECK(err == BAY_NOMEM || fault.error != A2A_NO_ERROR);
+            CHECK(err == BAY_ERR_NOMEM || fault.error != A2A_NO_ERROR);
         }
         a2a_security_free(security);
     }

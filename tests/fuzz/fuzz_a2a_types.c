@@ -29,7 +29,7 @@ static bool normalise(a2a_type type, bay_str text, bool must, buf *out)
         bool is_normal = false;
         bay_err err = a2a_normalise(type, json_root(&doc), out, &is_normal, &fault);
         is_taken = err == BAY_OK;
-        expect(is_taken || (err == BAY_PROTOCOL && fault.error == A2A_E_INVALID_PARAMS &&
+        expect(is_taken || (err == BAY_ERR_PROTOCOL && fault.error == A2A_E_INVALID_PARAMS &&
                             fault.text[0] != '\0' && json_is_utf8(str_of(fault.text))));
         expect(is_taken || out->len == 0);
         if (is_normal) {
@@ -55,7 +55,7 @@ static bool encode(a2a_type type, bay_str text, buf *out)
     expect(json_parse(&doc, text, &a2a_json_limits, &memory, NULL) == BAY_OK);
     a2a_fault fault = {0};
     bay_err err = a2a_to_protobuf(type, json_root(&doc), out, &fault);
-    expect(err == BAY_OK || (err == BAY_PROTOCOL && fault.text[0] != '\0' && out->len == 0));
+    expect(err == BAY_OK || (err == BAY_ERR_PROTOCOL && fault.text[0] != '\0' && out->len == 0));
     arena_fini(&memory);
     return err == BAY_OK;
 }

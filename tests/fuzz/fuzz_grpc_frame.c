@@ -15,9 +15,9 @@ enum { LONGEST = 64 };
 static void read_frames(bay_str bytes, size_t step, buf *out)
 {
     grpc_reader reader;
-    bay_err err = BAY_AGAIN;
+    bay_err err = BAY_ERR_AGAIN;
     grpc_reader_init(&reader, LONGEST);
-    for (size_t at = 0; at < bytes.len && err == BAY_AGAIN; at += step) {
+    for (size_t at = 0; at < bytes.len && err == BAY_ERR_AGAIN; at += step) {
         size_t len = bytes.len - at < step ? bytes.len - at : step;
         char *piece = mem_dup(bytes.at + at, len);
         CHECK(piece != NULL);
@@ -35,7 +35,7 @@ static void read_frames(bay_str bytes, size_t step, buf *out)
         } while (err == BAY_OK);
         mem_free(piece);
     }
-    buf_printf(out, " %d %d", (int)err, err == BAY_AGAIN && grpc_reader_is_between(&reader));
+    buf_printf(out, " %d %d", (int)err, err == BAY_ERR_AGAIN && grpc_reader_is_between(&reader));
     grpc_reader_fini(&reader);
 }
 

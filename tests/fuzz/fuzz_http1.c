@@ -108,7 +108,7 @@ static void run(buf *out, http1_kind kind, bool answers_head, bay_str bytes, uns
     http1_head head;
     size_t consumed = 0;
     char *piece = NULL;
-    bay_err err = BAY_AGAIN;
+    bay_err err = BAY_ERR_AGAIN;
     size_t cut = 0;
     http1_parser_init(&parser, kind, &limits, fields, answers_head);
     do {
@@ -120,12 +120,12 @@ static void run(buf *out, http1_kind kind, bool answers_head, bay_str bytes, uns
             memcpy(piece, bytes.at, cut);
         }
         err = http1_head_parse(&parser, (bay_str){piece, cut}, &head, &consumed);
-    } while (err == BAY_AGAIN && cut < bytes.len);
+    } while (err == BAY_ERR_AGAIN && cut < bytes.len);
     if (err == BAY_OK) {
         CHECK(consumed <= cut);
         tell_head(out, &head, consumed);
         run_body(out, kind, &head, str_from(bytes, consumed), step, seed);
-    } else if (err != BAY_AGAIN) {
+    } else if (err != BAY_ERR_AGAIN) {
         tell_refusal(out, err, &parser.refusal);
     }
     mem_free(piece);

@@ -238,7 +238,7 @@ static bool read_ours(reading *out, bool is_request, bay_str bytes, bool *out_di
     limits.fields = FIELDS;
     http1_parser_init(&parser, kind, &limits, fields, false);
     bay_err err = http1_head_parse(&parser, bytes, &head, &consumed);
-    out->is_refused = err != BAY_OK && err != BAY_AGAIN;
+    out->is_refused = err != BAY_OK && err != BAY_ERR_AGAIN;
     if (err != BAY_OK) {
         return true;
     }

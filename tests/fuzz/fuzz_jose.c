@@ -101,7 +101,7 @@ static void try_token(bay_str token)
             CHECK(expected[i].issuer.len == 0 || str_eq(claims.issuer, STR("i")));
             CHECK(memchr(claims.subject.at, '\n', claims.subject.len) == NULL);
         } else {
-            CHECK(err == BAY_DENIED || err == BAY_SYNTAX || err == BAY_LIMIT);
+            CHECK(err == BAY_ERR_DENIED || err == BAY_ERR_SYNTAX || err == BAY_ERR_LIMIT);
             CHECK(diag.code == err);
         }
         arena_fini(&memory);

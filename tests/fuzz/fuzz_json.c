@@ -32,7 +32,7 @@ static void look_at_string(walker *self, json_val value)
 {
     bay_str text;
     bay_err err = json_str(value, self->memory, &text);
-    expect(err == BAY_OK || err == BAY_UTF8);
+    expect(err == BAY_OK || err == BAY_ERR_UTF8);
     if (err != BAY_OK) {
         return;
     }
@@ -51,9 +51,9 @@ static void look_at_number(walker *self, json_val value)
     bay_err err_positive = json_uint64(value, &positive);
     bay_err err_real = json_double(value, &real);
     bay_str raw = json_raw(value);
-    expect(err == BAY_OK || err == BAY_RANGE);
-    expect(err_positive == BAY_OK || err_positive == BAY_RANGE);
-    expect(err_real == BAY_OK || err_real == BAY_RANGE);
+    expect(err == BAY_OK || err == BAY_ERR_RANGE);
+    expect(err_positive == BAY_OK || err_positive == BAY_ERR_RANGE);
+    expect(err_real == BAY_OK || err_real == BAY_ERR_RANGE);
     expect(err != BAY_OK || json_is_integer(value));
     expect(err_positive != BAY_OK || json_is_integer(value));
     expect(err != BAY_OK || err_positive != BAY_OK || (uint64_t)number == positive);
@@ -112,7 +112,7 @@ static void walk(walker *self)
 static void look_up(json_val root, arena *memory)
 {
     bay_err unique = json_check_duplicates(root, NULL);
-    expect(unique == BAY_OK || unique == BAY_DUPLICATE);
+    expect(unique == BAY_OK || unique == BAY_ERR_DUPLICATE);
     size_t steps = 0;
     for (json_iter it = json_iter_of(root); json_next(&it) && steps < 64; steps++) {
         bay_str key;
@@ -122,7 +122,7 @@ static void look_up(json_val root, arena *memory)
         json_val picked = JSON_NONE;
         bay_err err = json_pick(root, &key, 1, &picked, NULL);
         expect(json_get(root, key).doc != NULL);
-        expect(err == BAY_OK || (err == BAY_DUPLICATE && unique == BAY_DUPLICATE));
+        expect(err == BAY_OK || (err == BAY_ERR_DUPLICATE && unique == BAY_ERR_DUPLICATE));
         expect(err != BAY_OK || picked.at == it.value.at);
         json_pointer(root, key);
     }
@@ -163,8 +163,9 @@ static void canonicalise(json_val root, arena *memory)
     buf_init(&out, 16U << 20);
     buf_init(&again, 16U << 20);
     bay_err err = json_canon(&out, root, memory, NULL);
-    expect(err == BAY_OK || err == BAY_DUPLICATE || err == BAY_UTF8 || err == BAY_RANGE);
-    expect(err != BAY_DUPLICATE || json_check_duplicates(root, NULL) == BAY_DUPLICATE);
+    expect(err == BAY_OK || err == BAY_ERR_DUPLICATE || err == BAY_ERR_UTF8 ||
+           err == BAY_ERR_RANGE);
+    expect(err != BAY_ERR_DUPLICATE || json_check_duplicates(root, NULL) == BAY_ERR_DUPLICATE);
     if (err == BAY_OK) {
         json_doc doc;
         expect(json_parse(&doc, buf_view(&out), &limits, memory, NULL) == BAY_OK);
@@ -255,7 +256,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         json_doc doc;
         json_scan_use(NULL);
         bay_err err = json_parse(&doc, (bay_str){exact, size}, &limits, &memory, NULL);
-        expect(err != BAY_NOMEM && err != BAY_INTERNAL);
+        expect(err != BAY_ERR_NOMEM && err != BAY_ERR_INTERNAL);
         arena_fini(&memory);
         parse_everywhere((bay_str){ended, size});
         quote_everywhere((bay_str){exact, size});

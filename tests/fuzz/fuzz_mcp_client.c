@@ -44,7 +44,7 @@ static bay_err link_send(void *link, uint64_t exchange, bay_str message, const m
     }
     self->last = exchange != 0 ? exchange : self->last;
     self->messages++;
-    return self->is_slow ? BAY_AGAIN : BAY_OK;
+    return self->is_slow ? BAY_ERR_AGAIN : BAY_OK;
 }
 
 static void link_abandon(void *link, uint64_t exchange)
@@ -159,7 +159,7 @@ static void step(peer *self, one_call *calls, uint8_t what, uint64_t exchange, b
         mcp_client_ended(self->client, exchange, BAY_OK, true, NULL, self->now);
         return;
     case 5:
-        mcp_client_ended(self->client, exchange, BAY_CLOSED, what >= 128, "cut", self->now);
+        mcp_client_ended(self->client, exchange, BAY_ERR_CLOSED, what >= 128, "cut", self->now);
         return;
     case 6:
         self->now += (uint64_t)100 << (what / 16);
@@ -175,7 +175,7 @@ static void step(peer *self, one_call *calls, uint8_t what, uint64_t exchange, b
         (void)!mcp_client_subscribe(self->client, str_head(text, 3), what >= 128, self->now);
         return;
     case 10:
-        mcp_client_broken(self->client, BAY_EXITED, NULL, self->now);
+        mcp_client_broken(self->client, BAY_ERR_EXITED, NULL, self->now);
         return;
     case 11:
         mcp_client_opened(self->client, self->now);

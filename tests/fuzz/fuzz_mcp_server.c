@@ -94,7 +94,7 @@ static bay_err on_event(mcp_carrier *carrier, bay_str json, bay_str event_id)
             mcp_server_gone(the_world->server, carrier, the_world->now_ms);
         }
     }
-    return (self->temper & 1) != 0 ? BAY_AGAIN : BAY_OK;
+    return (self->temper & 1) != 0 ? BAY_ERR_AGAIN : BAY_OK;
 }
 
 static void on_end(mcp_carrier *carrier)
@@ -208,7 +208,7 @@ static bool on_knows(void *user, bay_str method, const mcp_revision *revision)
 static bay_err on_subscribe(void *user, bay_str uri, bool is_wanted)
 {
     (void)user;
-    return is_wanted && str_ends(uri, STR("!")) ? BAY_NOTFOUND : BAY_OK;
+    return is_wanted && str_ends(uri, STR("!")) ? BAY_ERR_NOT_FOUND : BAY_OK;
 }
 
 static void on_drained(void *user, mcp_request *request)
@@ -372,7 +372,7 @@ static void restore(world *self, bay_str id, bay_str written)
 {
     bay_err err = mcp_session_restore(self->server, id, NULL, written, self->logged,
                                       (size_t)self->logged_count, NULL, self->now_ms);
-    CHECK(err == BAY_OK || err == BAY_SYNTAX || err == BAY_BUSY || err == BAY_LIMIT);
+    CHECK(err == BAY_OK || err == BAY_ERR_SYNTAX || err == BAY_ERR_BUSY || err == BAY_ERR_LIMIT);
     CHECK(mcp_server_holds(self->server, id) == (err == BAY_OK));
     if (err == BAY_OK && id.len < sizeof(self->session)) {
         memcpy(self->session, id.at, id.len);

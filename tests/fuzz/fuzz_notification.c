@@ -31,7 +31,7 @@ static void check_told(a2a_form form, json_val event, arena *memory)
     if (err == BAY_OK) {
         json_val root = parse(buf_view(&body), memory, &doc);
         err = agents_webhook_read(form, root, memory, &again, NULL);
-        CHECK(err == BAY_OK || err == BAY_PROTOCOL || err == BAY_LIMIT);
+        CHECK(err == BAY_OK || err == BAY_ERR_PROTOCOL || err == BAY_ERR_LIMIT);
         CHECK(form != A2A_FORM_1_0 || err == BAY_OK);
     }
     buf_fini(&body);
@@ -43,7 +43,7 @@ static void check_read(a2a_form heard, json_val body, arena *memory)
     json_doc doc;
     a2a_fault fault = {0};
     bay_err err = agents_webhook_read(heard, body, memory, &event, &fault);
-    CHECK(err != BAY_PROTOCOL || fault.error != A2A_NO_ERROR);
+    CHECK(err != BAY_ERR_PROTOCOL || fault.error != A2A_NO_ERROR);
     if (err == BAY_OK) {
         buf ignored;
         bool is_normal = false;

@@ -42,7 +42,7 @@ static void check(const schema *compiled, json_val instance, schema_state *state
 {
     static schema_failures failures;
     bay_err err = schema_check(compiled, instance, state, &failures);
-    expect(err == BAY_OK || err == BAY_INVALID || err == BAY_LIMIT);
+    expect(err == BAY_OK || err == BAY_ERR_INVALID || err == BAY_ERR_LIMIT);
     expect((failures.count == 0) == (err == BAY_OK));
     check_failures(&failures);
     expect(schema_check(compiled, instance, NULL, NULL) == err);
@@ -61,7 +61,7 @@ static void run(bay_str text, bay_str instance, schema_dialect dialect)
         bay_err err = schema_compile(json_root(&docs[0]), &options, &compiled, &diag);
         expect((err == BAY_OK) == (compiled != NULL));
         expect(err == BAY_OK || (diag.code == err && diag.text[0] != '\0'));
-        expect(err != BAY_NOMEM && err != BAY_INTERNAL && diag.offset <= text.len);
+        expect(err != BAY_ERR_NOMEM && err != BAY_ERR_INTERNAL && diag.offset <= text.len);
     }
     if (compiled != NULL) {
         schema_state state;

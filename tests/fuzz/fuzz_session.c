@@ -96,7 +96,7 @@ static bool take_up(bay_str from, const mcp_kept_event *events, size_t count, bu
     buf_clear(written);
     bay_err err =
         mcp_session_restore(server, STR(ID), person("me"), from, events, count, NULL, 1000);
-    CHECK(err == BAY_OK || err == BAY_SYNTAX || err == BAY_BUSY || err == BAY_LIMIT);
+    CHECK(err == BAY_OK || err == BAY_ERR_SYNTAX || err == BAY_ERR_BUSY || err == BAY_ERR_LIMIT);
     CHECK((err == BAY_OK) == mcp_server_holds(server, STR(ID)));
     if (err == BAY_OK) {
         (void)mcp_server_tick(server, 2000);

@@ -30,7 +30,7 @@ static bool opens(const char *kind, bay_str principal, bay_str token, uint64_t n
 {
     buf_clear(out);
     bay_err err = token_open(ring(), kind, principal, token, now_ms, out);
-    CHECK(err == BAY_OK || err == BAY_DENIED || err == BAY_TIMEOUT || err == BAY_LIMIT);
+    CHECK(err == BAY_OK || err == BAY_ERR_DENIED || err == BAY_ERR_TIMEOUT || err == BAY_ERR_LIMIT);
     CHECK(err == BAY_OK || out->len == 0);
     return err == BAY_OK;
 }
@@ -54,7 +54,7 @@ static void check_genuine(bay_str principal, bay_str plain, uint32_t worker, siz
     buf_init(&token, ROOM);
     buf_init(&out, ROOM);
     bay_err err = token_seal(ring(), "call", worker, principal, plain, 2 * NOW, &token);
-    CHECK(err == BAY_OK || err == BAY_LIMIT);
+    CHECK(err == BAY_OK || err == BAY_ERR_LIMIT);
     if (err == BAY_OK) {
         bay_str whole = buf_view(&token);
         CHECK(opens("call", principal, whole, NOW, &out) && str_eq(buf_view(&out), plain));

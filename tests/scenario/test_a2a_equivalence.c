@@ -17,8 +17,8 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "patchbay/a2a_client.h"
 #include "patchbay/agent.h"
+#include "patchbay/caller.h"
 
 static bay_agent *agent;
 static pthread_t agent_thread;
@@ -43,7 +43,7 @@ enum { FORMS = sizeof(forms) / sizeof(forms[0]) };
 
 static void write_everything(bay_task *task)
 {
-    bay_task_status(task, BAY_WORKING, "working");
+    bay_task_status(task, BAY_TASK_STATE_WORKING, "working");
     bay_artifact *text = bay_task_artifact(task, "text", "text/plain");
     bay_artifact_append(text, "first, ");
     bay_artifact_append(text, "second");
@@ -66,7 +66,7 @@ static void handle(bay_task *task, const bay_message *message, void *user)
     } else if (str_eq(text, STR("reject"))) {
         bay_task_reject(task, "no");
     } else if (str_eq(text, STR("wait"))) {
-        bay_task_status(task, BAY_WORKING, NULL);
+        bay_task_status(task, BAY_TASK_STATE_WORKING, NULL);
         (void)bay_task_sleep(task, 3600000);
     } else {
         write_everything(task);
@@ -117,11 +117,11 @@ static bay_caller *connect_as(const form *as)
     return caller;
 }
 
-static bay_response *run(const form *as, bay_operation *operation)
+static bay_caller_reply *run(const form *as, bay_caller_request *operation)
 {
-    bay_response *response = NULL;
+    bay_caller_reply *response = NULL;
     bay_diag diag;
-    if (bay_operation_run(operation, &response, &diag) != BAY_OK) {
+    if (bay_caller_request_run(operation, &response, &diag) != BAY_OK) {
         fail_msg("%s %s: %s", as->binding, as->version, diag.text);
     }
     return response;
@@ -170,7 +170,7 @@ static void write_same(json_writer *out, json_val value)
 /* The task as a caller of 1.0 sees it, without what is random. */
 static void read_back(const char *id, buf *out)
 {
-    bay_response *response = NULL;
+    bay_caller_reply *response = NULL;
     bay_diag diag;
     json_doc doc;
     arena memory;
@@ -180,20 +180,21 @@ static void read_back(const char *id, buf *out)
         fail_msg("%s: %s", id, diag.text);
     }
     arena_init(&memory, 1 << 24);
-    assert_int_equal(json_parse(&doc, bay_response_json(response), NULL, &memory, NULL), BAY_OK);
+    assert_int_equal(json_parse(&doc, bay_caller_reply_json(response), NULL, &memory, NULL),
+                     BAY_OK);
     json_val root = json_root(&doc);
     json_val task = json_get(root, STR("task"));
     json_writer_init(&writer, out);
     write_same(&writer, json_is(task, JSON_OBJECT) ? task : root);
     assert_int_equal(out->err, BAY_OK);
     arena_fini(&memory);
-    bay_response_free(response);
+    bay_caller_reply_free(response);
     bay_caller_close(caller);
 }
 
-static void keep_id(const bay_response *response, char out[64])
+static void keep_id(const bay_caller_reply *response, char out[64])
 {
-    snprintf(out, 64, "%.*s", BAY_STR(bay_response_task(response)));
+    snprintf(out, 64, "%.*s", BAY_STR(bay_caller_reply_task(response)));
     assert_true(out[0] != '\0');
 }
 
@@ -226,65 +227,68 @@ static void everybody_gets_the_same(doing act, const char *part)
 
 static void send(const form *as, bay_caller *caller, char out_id[64])
 {
-    bay_response *response = run(as, bay_operation_send_text(caller, "go"));
-    assert_int_equal(bay_response_state(response), BAY_COMPLETED);
-    assert_true(str_eq(bay_response_text(response), STR("done")));
-    assert_int_equal(bay_response_artifact_count(response), 3);
-    assert_true(str_eq(bay_message_text(bay_response_artifact(response, 0)), STR("first, second")));
-    assert_memory_equal(bay_message_part(bay_response_artifact(response, 1), 0).at, "\0\1\2", 3);
+    bay_caller_reply *response = run(as, bay_caller_request_send_text(caller, "go"));
+    assert_int_equal(bay_caller_reply_state(response), BAY_TASK_STATE_COMPLETED);
+    assert_true(str_eq(bay_caller_reply_text(response), STR("done")));
+    assert_int_equal(bay_caller_reply_artifact_count(response), 3);
+    assert_true(
+        str_eq(bay_message_text(bay_caller_reply_artifact(response, 0)), STR("first, second")));
+    assert_memory_equal(bay_message_part(bay_caller_reply_artifact(response, 1), 0).at, "\0\1\2",
+                        3);
     keep_id(response, out_id);
-    bay_response_free(response);
+    bay_caller_reply_free(response);
 }
 
-static void count_events(const bay_response *event, void *user)
+static void count_events(bay_caller_request *request, const bay_caller_reply *event, void *user)
 {
+    (void)request;
     int *counts = user;
-    counts[bay_response_kind_of(event)]++;
+    counts[bay_caller_reply_kind_of(event)]++;
 }
 
 static void follow(const form *as, bay_caller *caller, char out_id[64])
 {
     int counts[16] = {0};
-    bay_operation *operation = bay_operation_send_text(caller, "go");
-    bay_operation_on_event(operation, count_events, counts);
-    bay_response *response = run(as, operation);
-    assert_int_equal(counts[BAY_RESPONSE_ARTIFACT], 5);
-    assert_int_equal(bay_response_state(response), BAY_COMPLETED);
-    assert_int_equal(bay_response_artifact_count(response), 3);
+    bay_caller_request *operation = bay_caller_request_send_text(caller, "go");
+    bay_caller_request_on_event(operation, count_events, counts);
+    bay_caller_reply *response = run(as, operation);
+    assert_int_equal(counts[BAY_CALLER_REPLY_KIND_ARTIFACT], 5);
+    assert_int_equal(bay_caller_reply_state(response), BAY_TASK_STATE_COMPLETED);
+    assert_int_equal(bay_caller_reply_artifact_count(response), 3);
     keep_id(response, out_id);
-    bay_response_free(response);
+    bay_caller_reply_free(response);
 }
 
 static void ask_and_answer(const form *as, bay_caller *caller, char out_id[64])
 {
-    bay_response *response = run(as, bay_operation_send_text(caller, "ask"));
-    assert_int_equal(bay_response_state(response), BAY_INPUT_REQUIRED);
+    bay_caller_reply *response = run(as, bay_caller_request_send_text(caller, "ask"));
+    assert_int_equal(bay_caller_reply_state(response), BAY_TASK_STATE_INPUT_REQUIRED);
     keep_id(response, out_id);
-    bay_response_free(response);
-    bay_operation *answer = bay_operation_send_text(caller, "answer");
-    bay_operation_for_task(answer, out_id);
+    bay_caller_reply_free(response);
+    bay_caller_request *answer = bay_caller_request_send_text(caller, "answer");
+    bay_caller_request_for_task(answer, out_id);
     response = run(as, answer);
-    assert_int_equal(bay_response_state(response), BAY_COMPLETED);
-    bay_response_free(response);
+    assert_int_equal(bay_caller_reply_state(response), BAY_TASK_STATE_COMPLETED);
+    bay_caller_reply_free(response);
 }
 
 static void be_rejected(const form *as, bay_caller *caller, char out_id[64])
 {
-    bay_response *response = run(as, bay_operation_send_text(caller, "reject"));
+    bay_caller_reply *response = run(as, bay_caller_request_send_text(caller, "reject"));
     keep_id(response, out_id);
-    bay_response_free(response);
+    bay_caller_reply_free(response);
 }
 
 static void cancel(const form *as, bay_caller *caller, char out_id[64])
 {
-    bay_operation *operation = bay_operation_send_text(caller, "wait");
-    bay_operation_return_immediately(operation);
-    bay_response *response = run(as, operation);
+    bay_caller_request *operation = bay_caller_request_send_text(caller, "wait");
+    bay_caller_request_return_immediately(operation);
+    bay_caller_reply *response = run(as, operation);
     keep_id(response, out_id);
-    bay_response_free(response);
-    response = run(as, bay_operation_cancel_task(caller, out_id));
-    assert_int_equal(bay_response_state(response), BAY_CANCELED);
-    bay_response_free(response);
+    bay_caller_reply_free(response);
+    response = run(as, bay_caller_request_task_cancel(caller, out_id));
+    assert_int_equal(bay_caller_reply_state(response), BAY_TASK_STATE_CANCELLED);
+    bay_caller_reply_free(response);
 }
 
 static void a_message_that_is_waited_for(void **state)

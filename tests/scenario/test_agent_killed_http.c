@@ -38,7 +38,7 @@ static void work(bay_task *task, const bay_message *message, void *user)
 {
     (void)message;
     (void)user;
-    bay_task_status(task, BAY_WORKING, NULL);
+    bay_task_status(task, BAY_TASK_STATE_WORKING, NULL);
     bay_artifact *out = bay_task_artifact(task, "out.txt", "text/plain");
     for (int i = 0; i < CHUNKS; i++) {
         bay_artifact_append(out, "chunk ");

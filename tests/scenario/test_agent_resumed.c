@@ -43,9 +43,9 @@ static void remember(bay_task *task, const char *text)
 static void work(bay_task *task)
 {
     remember(task, "one");
-    bay_task_status(task, BAY_WORKING, "step one");
+    bay_task_status(task, BAY_TASK_STATE_WORKING, "step one");
     remember(task, "two");
-    bay_task_status(task, BAY_WORKING, "step two");
+    bay_task_status(task, BAY_TASK_STATE_WORKING, "step two");
     while (bay_task_sleep(task, 1000)) {
     }
 }

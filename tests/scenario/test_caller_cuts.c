@@ -10,7 +10,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <patchbay/a2a_client.h>
+#include <patchbay/caller.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -222,15 +222,16 @@ typedef struct told {
     int finals;
 } told;
 
-static void note_event(const bay_response *event, void *user)
+static void note_event(bay_caller_request *request, const bay_caller_reply *event, void *user)
 {
+    (void)request;
     told *self = user;
     self->events++;
-    self->finals += bay_state_is_final(bay_response_state(event));
-    size_t count = bay_response_artifact_count(event);
+    self->finals += bay_task_state_is_final(bay_caller_reply_state(event));
+    size_t count = bay_caller_reply_artifact_count(event);
     for (size_t i = 0; i < count; i++) {
-        bay_str text = bay_message_text(bay_response_artifact(event, i));
-        size_t len = bay_response_appends(event) ? strlen(self->chunks) : 0;
+        bay_str text = bay_message_text(bay_caller_reply_artifact(event, i));
+        size_t len = bay_caller_reply_appends(event) ? strlen(self->chunks) : 0;
         snprintf(self->chunks + len, sizeof(self->chunks) - len, "%.*s", BAY_STR(text));
     }
 }
@@ -267,7 +268,7 @@ static bool try_cut(const char *binding, const char *version, int bytes, int num
 {
     char request[512];
     told seen = {0};
-    bay_response *response = NULL;
+    bay_caller_reply *response = NULL;
     bay_diag diag = {0};
     bay_caller *caller = open_caller(binding, version);
     snprintf(request, sizeof(request),
@@ -275,23 +276,24 @@ static bool try_cut(const char *binding, const char *version, int bytes, int num
              "\"ROLE_USER\",\"parts\":[{\"text\":\"go\"}]}}",
              number, bytes);
     atomic_store(&between.cut_after, bytes);
-    bay_operation *operation = bay_operation_new(caller, "SendStreamingMessage", request);
-    bay_operation_on_event(operation, note_event, &seen);
-    bay_err err = bay_operation_run(operation, &response, &diag);
+    bay_caller_request *operation = bay_caller_request_new(caller, "SendStreamingMessage", request);
+    bay_caller_request_on_event(operation, note_event, &seen);
+    bay_err err = bay_caller_request_run(operation, &response, &diag);
     bool is_whole = err == BAY_OK;
     if (is_whole) {
-        bay_str text = bay_message_text(bay_response_artifact(response, 0));
+        bay_str text = bay_message_text(bay_caller_reply_artifact(response, 0));
         char whole[256];
         snprintf(whole, sizeof(whole), "%.*s", BAY_STR(text));
-        if (bay_response_state(response) != BAY_COMPLETED || strcmp(seen.chunks, whole) != 0 ||
-            strcmp(whole, "chunk-1 chunk-2") != 0 || seen.finals != 1) {
+        if (bay_caller_reply_state(response) != BAY_TASK_STATE_COMPLETED ||
+            strcmp(seen.chunks, whole) != 0 || strcmp(whole, "chunk-1 chunk-2") != 0 ||
+            seen.finals != 1) {
             fail_msg("%s %s after %d bytes: told \"%s\", is \"%s\", %d ends", binding, version,
                      bytes, seen.chunks, whole, seen.finals);
         }
     } else if (seen.events > 0) { /* once it is known what to ask for, it is got */
         fail_msg("%s %s after %d bytes: %s", binding, version, bytes, diag.text);
     }
-    bay_response_free(response);
+    bay_caller_reply_free(response);
     bay_caller_close(caller);
     return is_whole;
 }
@@ -329,12 +331,12 @@ static void connections_closed_meanwhile_are_not_used(void **state)
         atomic_store(&between.cut_after, -1);
         bay_caller *caller = open_caller(bindings[i], "1.0");
         for (int turn = 0; turn < 3; turn++) {
-            bay_response *response = NULL;
+            bay_caller_reply *response = NULL;
             bay_diag diag = {0};
             if (bay_caller_send_wait(caller, "hello", &response, &diag) != BAY_OK) {
                 fail_msg("%s, turn %d: %s", bindings[i], turn, diag.text);
             }
-            bay_response_free(response);
+            bay_caller_reply_free(response);
             assert_int_equal(write(between.stop[1], "h", 1), 1);
             assert_int_equal(sem_wait(&between.hung_up), 0);
         }

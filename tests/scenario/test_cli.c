@@ -553,10 +553,10 @@ static int serve_region(void)
     char address[] = "127.0.0.1:0";
     char *argv[] = {self_path, http, address, NULL};
     bay_server *server = bay_server_new("regional", "1");
-    bay_server_tool(server, "tell", "Tells the region.",
-                    "{\"type\":\"object\",\"properties\":{\"region\":{\"type\":\"string\","
-                    "\"x-mcp-header\":\"Region\"}},\"required\":[\"region\"]}",
-                    tell_region, NULL);
+    bay_server_tool_schema(server, "tell", "Tells the region.",
+                           "{\"type\":\"object\",\"properties\":{\"region\":{\"type\":\"string\","
+                           "\"x-mcp-header\":\"Region\"}},\"required\":[\"region\"]}",
+                           tell_region, NULL);
     return bay_server_main(server, 3, argv);
 }
 

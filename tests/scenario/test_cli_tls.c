@@ -30,7 +30,7 @@ static bool by_certificate(bay_peer *peer, void *user)
     bay_str subject = bay_peer_certificate(peer);
     (void)user;
     if (subject.len > 0) {
-        bay_peer_is(peer, "somebody");
+        bay_peer_principal(peer, "somebody");
     }
     return subject.len > 0;
 }
@@ -81,7 +81,7 @@ static int begin(void **state)
     identity_new(&other, "other");
     identity_new(&visitor, "visitor");
     server = bay_server_new("s", "1");
-    bay_server_tool(server, "run", NULL, NULL, reply_ok, NULL);
+    bay_server_tool_schema(server, "run", NULL, NULL, reply_ok, NULL);
     bay_server_tls(server, good.certificate, good.key, visitor.certificate);
     bay_server_identify(server, by_certificate, NULL);
     assert_int_equal(bay_server_listen(server, "127.0.0.1:0", NULL), BAY_OK);

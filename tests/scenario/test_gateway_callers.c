@@ -3,7 +3,7 @@
 #include "a2a/service.h" /* cmocka takes the word "fail" */
 #include "support/gateway_rig.h"
 
-#include "patchbay/a2a_client.h"
+#include "patchbay/caller.h"
 #include "support/agent_peer.h"
 #include "support/skipped.h"
 #include "support/strict_card.h"
@@ -30,30 +30,31 @@ static bay_caller *connect_to(const gateway_rig *rig, const char *name, const ch
     return caller;
 }
 
-static void send_to(bay_caller *caller, const char *skill, const char *text, bay_state state,
+static void send_to(bay_caller *caller, const char *skill, const char *text, bay_task_state state,
                     const char *said)
 {
     bay_diag diag = {0};
-    bay_response *response = NULL;
-    bay_operation *operation = bay_operation_send_text(caller, text);
-    bay_operation_for_skill(operation, skill);
-    bay_err err = bay_operation_run(operation, &response, &diag);
+    bay_caller_reply *response = NULL;
+    bay_caller_request *operation = bay_caller_request_send_text(caller, text);
+    bay_caller_request_for_skill(operation, skill);
+    bay_err err = bay_caller_request_run(operation, &response, &diag);
     if (err != BAY_OK) {
         print_error("%s: %s\n", skill, diag.text);
     }
     assert_int_equal(err, BAY_OK);
-    assert_int_equal(bay_response_state(response), state);
-    bay_str json = bay_response_json(response);
+    assert_int_equal(bay_caller_reply_state(response), state);
+    bay_str json = bay_caller_reply_json(response);
     if (memmem(json.at, json.len, said, strlen(said)) == NULL) {
         print_error("wanted %s, came %.*s\n", said, BAY_STR(json));
     }
     assert_non_null(memmem(json.at, json.len, said, strlen(said)));
-    bay_response_free(response);
+    bay_caller_reply_free(response);
 }
 
-static void count_chunks(const bay_response *event, void *user)
+static void count_chunks(bay_caller_request *request, const bay_caller_reply *event, void *user)
 {
-    if (bay_response_kind_of(event) == BAY_RESPONSE_ARTIFACT) {
+    (void)request;
+    if (bay_caller_reply_kind_of(event) == BAY_CALLER_REPLY_KIND_ARTIFACT) {
         ++*(int *)user;
     }
 }
@@ -86,23 +87,23 @@ static void every_interface_of_the_card_leads_to_the_agent(void **state)
         print_message("%s %s\n", rows[i].binding, rows[i].version);
         bay_caller *caller = connect_to(&rig, "far", rows[i].binding, rows[i].version);
         assert_int_equal(bay_caller_skill_count(caller), 9);
-        send_to(caller, "echo", "hello", BAY_COMPLETED, "heard 5 bytes");
-        send_to(caller, "ask", "paint", BAY_INPUT_REQUIRED, "which colour?");
-        send_to(caller, "fail", "x", BAY_FAILED, "no luck");
-        bay_operation *stream = bay_operation_send_text(caller, "x");
-        bay_operation_for_skill(stream, "chunks");
-        bay_operation_on_event(stream, count_chunks, &chunks);
-        bay_response *whole = NULL;
-        assert_int_equal(bay_operation_run(stream, &whole, &diag), BAY_OK);
+        send_to(caller, "echo", "hello", BAY_TASK_STATE_COMPLETED, "heard 5 bytes");
+        send_to(caller, "ask", "paint", BAY_TASK_STATE_INPUT_REQUIRED, "which colour?");
+        send_to(caller, "fail", "x", BAY_TASK_STATE_FAILED, "no luck");
+        bay_caller_request *stream = bay_caller_request_send_text(caller, "x");
+        bay_caller_request_for_skill(stream, "chunks");
+        bay_caller_request_on_event(stream, count_chunks, &chunks);
+        bay_caller_reply *whole = NULL;
+        assert_int_equal(bay_caller_request_run(stream, &whole, &diag), BAY_OK);
         assert_true(chunks >= 20);
-        assert_int_equal(bay_response_state(whole), BAY_COMPLETED);
-        bay_response_free(whole);
-        bay_response *missing = NULL;
-        assert_int_equal(bay_caller_task(caller, "nobody", -1, &missing, &diag), BAY_REMOTE);
-        bay_operation *unknown = bay_operation_send_text(caller, "x");
-        bay_operation_for_skill(unknown, "nonsense");
+        assert_int_equal(bay_caller_reply_state(whole), BAY_TASK_STATE_COMPLETED);
+        bay_caller_reply_free(whole);
+        bay_caller_reply *missing = NULL;
+        assert_int_equal(bay_caller_task(caller, "nobody", -1, &missing, &diag), BAY_ERR_REMOTE);
+        bay_caller_request *unknown = bay_caller_request_send_text(caller, "x");
+        bay_caller_request_for_skill(unknown, "nonsense");
         int begun = atomic_load(&peer.begun);
-        assert_int_equal(bay_operation_run(unknown, &missing, &diag), BAY_REMOTE);
+        assert_int_equal(bay_caller_request_run(unknown, &missing, &diag), BAY_ERR_REMOTE);
         assert_int_equal(atomic_load(&peer.begun), begun);
         bay_caller_close(caller);
     }
@@ -130,12 +131,12 @@ static void tools_are_an_agent_for_it_too(void **state)
     wait_until(atomic_load(&rig.started) == 1);
     for (size_t i = 0; i < ARRAY_LEN(bindings); i++) {
         bay_caller *caller = connect_to(&rig, "made", bindings[i], "1.0");
-        send_to(caller, "s.echo", "x", BAY_COMPLETED, "\"artifacts\"");
+        send_to(caller, "s.echo", "x", BAY_TASK_STATE_COMPLETED, "\"artifacts\"");
         bay_diag diag = {0};
-        bay_response *response = NULL;
+        bay_caller_reply *response = NULL;
         assert_int_equal(bay_caller_send_wait(caller, "do something", &response, &diag), BAY_OK);
-        assert_int_equal(bay_response_state(response), BAY_REJECTED);
-        bay_response_free(response);
+        assert_int_equal(bay_caller_reply_state(response), BAY_TASK_STATE_REJECTED);
+        bay_caller_reply_free(response);
         bay_caller_close(caller);
     }
     rig_close(&rig);
@@ -167,32 +168,32 @@ static void push_and_extended_card_are_passed_on(void **state)
         own, own);
     rig_open(&rig, text, 1);
     bay_caller *caller = connect_to(&rig, "far", NULL, NULL);
-    bay_response *response = NULL;
-    bay_operation *send = bay_operation_send_text(caller, "x");
-    bay_operation_for_skill(send, "wait");
-    bay_operation_return_immediately(send);
-    assert_int_equal(bay_operation_run(send, &response, &diag), BAY_OK);
+    bay_caller_reply *response = NULL;
+    bay_caller_request *send = bay_caller_request_send_text(caller, "x");
+    bay_caller_request_for_skill(send, "wait");
+    bay_caller_request_return_immediately(send);
+    assert_int_equal(bay_caller_request_run(send, &response, &diag), BAY_OK);
     char id[64];
-    (void)snprintf(id, sizeof(id), "%.*s", BAY_STR(bay_response_task(response)));
-    bay_response_free(response);
+    (void)snprintf(id, sizeof(id), "%.*s", BAY_STR(bay_caller_reply_task(response)));
+    bay_caller_reply_free(response);
     assert_int_equal(
         bay_caller_push_create(caller, id, "http://127.0.0.1:9/hook", "t", &response, &diag),
         BAY_OK);
     char config_id[64];
     (void)snprintf(config_id, sizeof(config_id), "%.*s",
-                   BAY_STR(bay_response_member(response, "id")));
-    bay_response_free(response);
+                   BAY_STR(bay_caller_reply_str(response, "id")));
+    bay_caller_reply_free(response);
     assert_int_equal(bay_caller_push_list(caller, id, &response, &diag), BAY_OK);
-    assert_int_equal(bay_response_count(response), 1);
-    bay_response_free(response);
+    assert_int_equal(bay_caller_reply_count(response), 1);
+    bay_caller_reply_free(response);
     assert_int_equal(bay_caller_push_delete(caller, id, config_id, &diag), BAY_OK);
     assert_int_equal(bay_caller_extended_card(caller, &response, &diag), BAY_OK);
-    bay_str json = bay_response_json(response);
+    bay_str json = bay_caller_reply_json(response);
     assert_non_null(memmem(json.at, json.len, "For those with a key.", 21));
     assert_non_null(memmem(json.at, json.len, "/a2a/far", 8));
     assert_null(memmem(json.at, json.len, own, strlen(own)));
     expect_strict(json);
-    bay_response_free(response);
+    bay_caller_reply_free(response);
     atomic_store(&peer.may_go, true);
     bay_caller_close(caller);
     /* without the key in its configuration the gateway is refused, and says so */

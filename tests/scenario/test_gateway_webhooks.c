@@ -26,7 +26,7 @@ static void on_message(bay_task *task, const bay_message *message, void *user)
     teller *self = user;
     bay_str text = bay_message_text(message);
     if (text.len == 4 && memcmp(text.at, "wait", 4) == 0) {
-        (void)bay_task_status(task, BAY_WORKING, "waiting");
+        (void)bay_task_status(task, BAY_TASK_STATE_WORKING, "waiting");
         while (!atomic_load(&self->may_go) && bay_task_sleep(task, 5)) {
         }
     }
@@ -47,8 +47,8 @@ static void teller_open(teller *self)
 {
     bay_diag diag = {0};
     *self = (teller){.agent = bay_agent_new("Teller", "1.0", "Tells webhooks.")};
-    bay_ability_tag(bay_agent_skill(self->agent, "any", "Any", "Anything.", on_message, self),
-                    "test");
+    bay_skill_tag(bay_agent_skill(self->agent, "any", "Any", "Anything.", on_message, self),
+                  "test");
     bay_agent_handler(self->agent, on_message, self);
     bay_agent_push(self->agent);
     bay_agent_push_allow(self->agent, "127.0.0.1");

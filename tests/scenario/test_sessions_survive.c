@@ -36,8 +36,8 @@ static int run_server(void)
     char name[] = "behind";
     char *arguments[] = {name, NULL};
     bay_server *server = bay_server_new("behind", "1");
-    (void)bay_server_tool(server, "hold", "d", schema, hold, NULL);
-    (void)bay_server_tool(server, "echo", "d", schema, echo, NULL);
+    (void)bay_server_tool_schema(server, "hold", "d", schema, hold, NULL);
+    (void)bay_server_tool_schema(server, "echo", "d", schema, echo, NULL);
     return bay_server_main(server, 1, arguments);
 }
 

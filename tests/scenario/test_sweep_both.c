@@ -44,7 +44,7 @@ static void meet_afresh(bay_server *server, const char *revision, size_t at)
     bay_diag diag = {.code = BAY_OK};
     assert_true(failing_memory.has_failed);
     if (bay_server_check(server, &diag) != BAY_OK) {
-        assert_int_equal(diag.code, BAY_NOMEM);
+        assert_int_equal(diag.code, BAY_ERR_NOMEM);
         return;
     }
     bay_client *client = attach(server, revision);

@@ -185,7 +185,7 @@ static bool replay_open(replay *self, const recording *of, bay_server *server, b
         self->heard[0] = (dissector){.handler = hear, .user = &self->hearings[0]};
     }
     if (err != BAY_OK) {
-        if (!is_lenient || err != BAY_NOMEM) {
+        if (!is_lenient || err != BAY_ERR_NOMEM) {
             fail_msg("%s", diag.text);
         }
         if (self->fds[0] >= 0) {
@@ -229,7 +229,7 @@ static void serve_out(bay_server *server, sweep_service *service)
     if (err == BAY_OK) {
         bay_server_stop(server);
     }
-    while (err == BAY_OK || err == BAY_TIMEOUT) { /* TIMEOUT: over, but for a call */
+    while (err == BAY_OK || err == BAY_ERR_TIMEOUT) { /* TIMEOUT: over, but for a call */
         struct pollfd polled = {.fd = bay_server_fd(server), .events = POLLIN};
         (void)poll(&polled, 1, bay_server_wait_ms(server));
         (void)sweep_let_go(service); /* of what came last */
@@ -238,7 +238,7 @@ static void serve_out(bay_server *server, sweep_service *service)
             fail_msg("the server does not come to its end: %d", (int)err);
         }
     }
-    assert_int_equal(err, BAY_EOF);
+    assert_int_equal(err, BAY_ERR_EOF);
 }
 
 /* ---- cuts ------------------------------------------------------------------------------------ */
@@ -319,7 +319,7 @@ static void replay_starved(const recording *of, bool is_single, size_t at)
     bay_server *server = sweep_server_new(&service);
     bay_diag diag = {.code = BAY_OK};
     if (bay_server_check(server, &diag) != BAY_OK) {
-        assert_int_equal(diag.code, BAY_NOMEM);
+        assert_int_equal(diag.code, BAY_ERR_NOMEM);
     } else {
         if (replay_open(&self, of, server, true)) {
             replay_run(&self, &whole);

@@ -60,10 +60,10 @@ static void work(bay_call *call, void *user)
     if (bay_call_int(call, "number", &number) != BAY_OK) {
         bay_call_fail(call, "no number");
     } else if (number % 4 == 2) {
-        bay_call_key(call, "sure");
-        bay_call_elicit(call, "Sure?",
-                        "{\"type\":\"object\",\"properties\":{\"ok\":{\"type\":\"boolean\"}}}",
-                        answered, NULL);
+        bay_call_question_key(call, "sure");
+        bay_call_elicit_schema(
+            call, "Sure?", "{\"type\":\"object\",\"properties\":{\"ok\":{\"type\":\"boolean\"}}}",
+            answered, NULL);
     } else if (number % 4 == 1 && !is_second) {
         (void)bay_call_defer(call);
     } else {
@@ -77,13 +77,13 @@ static void run_server(const char *path, int say)
                                  "\"integer\"}},\"required\":[\"number\"]}";
     bay_diag diag;
     bay_server *server = bay_server_new("survivor", "1");
-    bay_tool *again = bay_server_tool(server, "again", "d", schema, work, NULL);
-    bay_tool *fails = bay_server_tool(server, "fails", "d", schema, work, NULL);
-    bay_tool_task(again, BAY_TASK_REQUIRED);
-    bay_tool_task(fails, BAY_TASK_REQUIRED);
+    bay_tool *again = bay_server_tool_schema(server, "again", "d", schema, work, NULL);
+    bay_tool *fails = bay_server_tool_schema(server, "fails", "d", schema, work, NULL);
+    bay_tool_task(again, BAY_TASK_MODE_REQUIRED);
+    bay_tool_task(fails, BAY_TASK_MODE_REQUIRED);
     bay_tool_resumable(again);
     bay_server_store(server, path);
-    bay_server_set(server, BAY_TASK_POLL_MS, 1);
+    bay_server_set(server, BAY_SERVER_SETTING_TASK_POLL_MS, 1);
     if (bay_server_listen(server, "127.0.0.1:0", &diag) != BAY_OK) {
         fprintf(stderr, "%s\n", diag.text);
         _exit(1);

@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "patchbay/a2a_client.h"
+#include "patchbay/caller.h"
 
 #define PROGRAM BAY_TEST_BINARY_DIR "/examples/tck_agent"
 
@@ -281,24 +281,25 @@ static void streams_say_one_thing_after_the_other(void **state)
 }
 
 #ifndef BAY_NO_HTTP2
-static void count_events(const bay_response *event, void *user)
+static void count_events(bay_caller_request *request, const bay_caller_reply *event, void *user)
 {
+    (void)request;
     int *counts = user;
-    counts[bay_response_kind_of(event)]++;
+    counts[bay_caller_reply_kind_of(event)]++;
 }
 
-static bay_response *send_by_grpc(bay_caller *caller, const char *id, int *counts)
+static bay_caller_reply *send_by_grpc(bay_caller *caller, const char *id, int *counts)
 {
     char request[256];
-    bay_response *response = NULL;
+    bay_caller_reply *response = NULL;
     bay_diag diag;
     snprintf(request, sizeof(request), MESSAGE_1, id, "");
-    bay_operation *operation =
-        bay_operation_new(caller, counts != NULL ? "SendStreamingMessage" : "SendMessage", request);
+    bay_caller_request *operation = bay_caller_request_new(
+        caller, counts != NULL ? "SendStreamingMessage" : "SendMessage", request);
     if (counts != NULL) {
-        bay_operation_on_event(operation, count_events, counts);
+        bay_caller_request_on_event(operation, count_events, counts);
     }
-    if (bay_operation_run(operation, &response, &diag) != BAY_OK) {
+    if (bay_caller_request_run(operation, &response, &diag) != BAY_OK) {
         fail_msg("%s: %s", id, diag.text);
     }
     return response;
@@ -310,20 +311,21 @@ static void check_by_grpc(bay_caller *caller, const char *version, const row *on
     for (int is_stream = 0; is_stream < 2; is_stream++) {
         int counts[16] = {0};
         snprintf(id, sizeof(id), "%s-grpc-%s-%d", one->prefix, version, is_stream);
-        bay_response *response = send_by_grpc(caller, id, is_stream != 0 ? counts : NULL);
-        bay_str json = bay_response_json(response);
+        bay_caller_reply *response = send_by_grpc(caller, id, is_stream != 0 ? counts : NULL);
+        bay_str json = bay_caller_reply_json(response);
         if (memmem(json.at, json.len, one->part, strlen(one->part)) == NULL ||
             (one->state != NULL &&
              memmem(json.at, json.len, one->state, strlen(one->state)) == NULL)) {
             fail_msg("gRPC %s, %s: no %s, %s in %.*s", version, id, one->part,
                      one->state != NULL ? one->state : "", BAY_STR(json));
         }
-        assert_int_equal(bay_response_kind_of(response) == BAY_RESPONSE_MESSAGE,
+        assert_int_equal(bay_caller_reply_kind_of(response) == BAY_CALLER_REPLY_KIND_MESSAGE,
                          one->state == NULL);
-        assert_true(is_stream == 0 || counts[BAY_RESPONSE_STATUS] + counts[BAY_RESPONSE_TASK] +
-                                              counts[BAY_RESPONSE_MESSAGE] >
+        assert_true(is_stream == 0 || counts[BAY_CALLER_REPLY_KIND_STATUS] +
+                                              counts[BAY_CALLER_REPLY_KIND_TASK] +
+                                              counts[BAY_CALLER_REPLY_KIND_MESSAGE] >
                                           0);
-        bay_response_free(response);
+        bay_caller_reply_free(response);
     }
 }
 
@@ -347,20 +349,21 @@ static void every_prefix_is_answered_by_grpc(void **state)
                 check_by_grpc(caller, versions[i], &rows[k]);
             }
         }
-        bay_response *data =
+        bay_caller_reply *data =
             send_by_grpc(caller, i == 0 ? "tck-artifact-data-g1" : "tck-artifact-data-g2", NULL);
-        bay_str json = bay_message_data(bay_response_artifact(data, 0)); /* a Struct: any order */
+        bay_str json =
+            bay_message_data(bay_caller_reply_artifact(data, 0)); /* a Struct: any order */
         assert_non_null(memmem(json.at, json.len, "\"key\":\"value\"", 13));
         assert_non_null(memmem(json.at, json.len, "\"count\":42", 10));
-        bay_response_free(data);
+        bay_caller_reply_free(data);
         int counts[16] = {0}; /* works for seconds: its stream says so and then that it is done */
-        bay_response *slow = send_by_grpc(
+        bay_caller_reply *slow = send_by_grpc(
             caller, i == 0 ? "test-resubscribe-message-id-g1" : "test-resubscribe-message-id-g2",
             counts);
-        json = bay_response_json(slow);
+        json = bay_caller_reply_json(slow);
         assert_non_null(memmem(json.at, json.len, "TASK_STATE_COMPLETED", 20));
-        assert_true(counts[BAY_RESPONSE_STATUS] >= 2);
-        bay_response_free(slow);
+        assert_true(counts[BAY_CALLER_REPLY_KIND_STATUS] >= 2);
+        bay_caller_reply_free(slow);
         bay_caller_close(caller);
     }
 }

@@ -53,7 +53,7 @@ static inline void peer_chunks(bay_task *task, const bay_message *message, void 
     agent_peer *self = user;
     (void)message;
     atomic_fetch_add(&self->begun, 1);
-    (void)bay_task_status(task, BAY_WORKING, "cutting");
+    (void)bay_task_status(task, BAY_TASK_STATE_WORKING, "cutting");
     bay_artifact *made = bay_task_artifact(task, "log", "text/plain");
     for (int i = 0; i < 20; i++) {
         char text[24];
@@ -87,7 +87,7 @@ static inline void peer_wait(bay_task *task, const bay_message *message, void *u
     agent_peer *self = user;
     (void)message;
     atomic_fetch_add(&self->begun, 1);
-    (void)bay_task_status(task, BAY_WORKING, "waiting");
+    (void)bay_task_status(task, BAY_TASK_STATE_WORKING, "waiting");
     while (!atomic_load(&self->may_go) && bay_task_sleep(task, 5)) {
     }
     if (bay_task_is_cancelled(task)) {
@@ -126,7 +126,7 @@ static inline bool peer_open(agent_peer *self, uint16_t port, const char *key)
 {
     static const struct {
         const char *id;
-        bay_task_handler handler;
+        bay_task_handler_fn handler;
     } skills[] = {
         {"echo", peer_echo},     {"reply", peer_reply}, {"ask", peer_ask},
         {"chunks", peer_chunks}, {"fail", peer_fail},   {"trace", peer_trace},
@@ -136,9 +136,9 @@ static inline bool peer_open(agent_peer *self, uint16_t port, const char *key)
     char address[32];
     *self = (agent_peer){.agent = bay_agent_new("Peer", "1.0", "Does what tests want to see.")};
     for (size_t i = 0; i < sizeof(skills) / sizeof(skills[0]); i++) {
-        bay_ability *skill = bay_agent_skill(self->agent, skills[i].id, skills[i].id, "One thing.",
-                                             skills[i].handler, self);
-        bay_ability_tag(skill, "test");
+        bay_skill *skill = bay_agent_skill(self->agent, skills[i].id, skills[i].id, "One thing.",
+                                           skills[i].handler, self);
+        bay_skill_tag(skill, "test");
     }
     bay_agent_handler(self->agent, peer_echo, self);
     if (key != NULL) {

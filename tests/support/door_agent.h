@@ -165,7 +165,7 @@ static inline void door_caller_open(door_caller *self, const a2a_interface *at)
     assert_int_equal(a2a_link_new(self->loop, self->http, at, &limits, &self->link), BAY_OK);
 }
 
-/* BAY_UNSUPPORTED: the form has no such method. ' stands for ". */
+/* BAY_ERR_UNSUPPORTED: the form has no such method. ' stands for ". */
 static inline bay_err door_caller_ask(door_caller *self, const char *who, a2a_method method,
                                       const char *params)
 {

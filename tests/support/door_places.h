@@ -39,7 +39,7 @@ static inline bool door_peer_identify(bay_peer *peer, void *user)
     char name[64];
     (void)user;
     (void)snprintf(name, sizeof(name), "%.*s", BAY_STR(bay_peer_field(peer, "X-Caller")));
-    bay_peer_is(peer, name);
+    bay_peer_principal(peer, name);
     return true;
 }
 

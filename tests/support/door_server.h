@@ -78,10 +78,10 @@ static inline void server_ask(bay_call *call, void *user)
 {
     door_server *self = user;
     atomic_fetch_add(&self->handled, 1);
-    bay_call_key(call, "sure");
-    bay_call_elicit(call, "Sure?",
-                    "{\"type\":\"object\",\"properties\":{\"ok\":{\"type\":\"string\"}}}",
-                    server_answered, self);
+    bay_call_question_key(call, "sure");
+    bay_call_elicit_schema(call, "Sure?",
+                           "{\"type\":\"object\",\"properties\":{\"ok\":{\"type\":\"string\"}}}",
+                           server_answered, self);
 }
 
 static inline void server_prompt(bay_call *call, void *user)
@@ -117,14 +117,14 @@ static inline void door_server_make(door_server *self, const char *prefix)
     (void)snprintf(work, sizeof(work), "%swork", prefix);
     (void)snprintf(touch, sizeof(touch), "%stouch", prefix);
     (void)snprintf(prompt, sizeof(prompt), "%sp", prefix);
-    bay_server_tool(self->server, tool, "d", empty, server_reply, self);
-    bay_server_tool(self->server, hold, "d", empty, server_hold, self);
-    bay_server_tool(self->server, ask, "d", empty, server_ask, self);
-    bay_tool_task(bay_server_tool(self->server, job, "d", empty, server_reply, self),
-                  BAY_TASK_OPTIONAL);
-    bay_tool_task(bay_server_tool(self->server, work, "d", empty, server_hold, self),
-                  BAY_TASK_OPTIONAL);
-    bay_server_tool(self->server, touch, "d", empty, server_touch, self);
+    bay_server_tool_schema(self->server, tool, "d", empty, server_reply, self);
+    bay_server_tool_schema(self->server, hold, "d", empty, server_hold, self);
+    bay_server_tool_schema(self->server, ask, "d", empty, server_ask, self);
+    bay_tool_task(bay_server_tool_schema(self->server, job, "d", empty, server_reply, self),
+                  BAY_TASK_MODE_OPTIONAL);
+    bay_tool_task(bay_server_tool_schema(self->server, work, "d", empty, server_hold, self),
+                  BAY_TASK_MODE_OPTIONAL);
+    bay_server_tool_schema(self->server, touch, "d", empty, server_touch, self);
     bay_server_prompt(self->server, prompt, "d", "[{\"name\":\"x\"}]", server_prompt, self);
     bay_server_completion(self->server, server_complete, self);
     bay_server_resource(self->server, "f:///a", "a", "d", "text/plain", server_reply, self);

@@ -42,7 +42,7 @@ static inline bool failing_memory_take(void)
     return false;
 }
 
-static inline void *failing_memory_alloc(void *user, size_t bytes)
+static inline void *failing_memory_alloc(size_t bytes, void *user)
 {
     (void)user;
     if (!failing_memory_take()) {
@@ -52,7 +52,7 @@ static inline void *failing_memory_alloc(void *user, size_t bytes)
     return malloc(bytes);
 }
 
-static inline void *failing_memory_resize(void *user, void *old, size_t bytes)
+static inline void *failing_memory_resize(void *old, size_t bytes, void *user)
 {
     (void)user;
     if (!failing_memory_take()) {
@@ -62,26 +62,26 @@ static inline void *failing_memory_resize(void *user, void *old, size_t bytes)
     return realloc(old, bytes);
 }
 
-static inline void failing_memory_release(void *user, void *old)
+static inline void failing_memory_release(void *old, void *user)
 {
     (void)user;
     failing_memory.outstanding--;
     free(old);
 }
 
-static inline void *failing_memory_libc_alloc(void *user, size_t bytes)
+static inline void *failing_memory_libc_alloc(size_t bytes, void *user)
 {
     (void)user;
     return malloc(bytes);
 }
 
-static inline void *failing_memory_libc_resize(void *user, void *old, size_t bytes)
+static inline void *failing_memory_libc_resize(void *old, size_t bytes, void *user)
 {
     (void)user;
     return realloc(old, bytes);
 }
 
-static inline void failing_memory_libc_release(void *user, void *old)
+static inline void failing_memory_libc_release(void *old, void *user)
 {
     (void)user;
     free(old);

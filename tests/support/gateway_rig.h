@@ -66,8 +66,8 @@ static struct {
     char text[RIG_LOG];
 } rig_log = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static inline void rig_log_sink(void *user, log_level level, const char *component,
-                                const char *text)
+static inline void rig_log_sink(log_level level, const char *component, const char *text,
+                                void *user)
 {
     (void)user;
     static const char *const levels[] = {"error", "warning", "info", "debug"};
@@ -232,7 +232,7 @@ static inline bay_err rig_make(gateway_rig *self, const char *settings,
     static int serial;
     config_report *report = calloc(1, sizeof(*report));
     assert_non_null(report);
-    log_set_sink(rig_log_sink, NULL, LOG_DEBUG);
+    log_set_sink(LOG_DEBUG, rig_log_sink, NULL);
     rig_log.len = 0;
     rig_log.text[0] = '\0';
     *self = (gateway_rig){.descriptors = rig_descriptors(), .children = rig_children()};

@@ -77,7 +77,7 @@ static inline void service_flood(test_service *self)
                            ++self->flooded, (int)sizeof(line) - 64, line);
         bay_err err =
             mcp_request_progress(self->flooding, self->flooded, (bay_str){members, (size_t)len});
-        if (err == BAY_AGAIN) {
+        if (err == BAY_ERR_AGAIN) {
             return;
         }
         if (err != BAY_OK || self->flooded >= 4096 || (self->flooded >= 512 && self->drained > 1)) {

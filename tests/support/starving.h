@@ -71,7 +71,7 @@ static inline void starved_begin(size_t at)
 static inline void starved_settle(stage *self)
 {
     while (self->a->held_count > 0) {
-        fake_fail(self->a, BAY_EXITED, true, "it died");
+        fake_fail(self->a, BAY_ERR_EXITED, true, "it died");
     }
 }
 

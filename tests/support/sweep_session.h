@@ -107,9 +107,9 @@ static inline void sweep_touch(bay_call *call, void *user)
 {
     sweep_service *self = user;
     bay_server_updated(self->server, "test://text");
-    bay_server_changed(self->server, BAY_TOOLS);
-    bay_server_changed(self->server, BAY_RESOURCES);
-    bay_server_changed(self->server, BAY_PROMPTS);
+    bay_server_changed(self->server, BAY_KIND_TOOLS);
+    bay_server_changed(self->server, BAY_KIND_RESOURCES);
+    bay_server_changed(self->server, BAY_KIND_PROMPTS);
     bay_server_log(self->server, "error", "touched");
     bay_call_reply(call, "touched");
 }
@@ -117,32 +117,32 @@ static inline void sweep_touch(bay_call *call, void *user)
 static inline void sweep_told_last(bay_call *call, const bay_answer *answer, void *user)
 {
     (void)user;
-    bay_call_replyf(call, "%.*s: %d %.*s (%d)", BAY_STR(bay_call_state(call)),
+    bay_call_replyf(call, "%.*s: %d %.*s (%d)", BAY_STR(bay_call_remembered(call)),
                     (int)bay_answer_action(answer), BAY_STR(bay_answer_content(answer)),
                     (int)bay_answer_error(answer));
 }
 
 static inline void sweep_told_name(bay_call *call, const bay_answer *answer, void *user)
 {
-    if (bay_answer_action(answer) != BAY_ACCEPT) {
+    if (bay_answer_action(answer) != BAY_ACTION_ACCEPT) {
         bay_call_replyf(call, "none (%d)", (int)bay_answer_error(answer));
         return;
     }
     bay_str name = bay_answer_str(answer, "name");
-    bay_call_set_state(call, name.at, name.len);
-    bay_call_elicit(call, "Sure?",
-                    "{\"type\":\"object\",\"properties\":{\"sure\":{\"type\":\"boolean\","
-                    "\"default\":true}}}",
-                    sweep_told_last, user);
+    bay_call_remember(call, name.at, name.len);
+    bay_call_elicit_schema(call, "Sure?",
+                           "{\"type\":\"object\",\"properties\":{\"sure\":{\"type\":\"boolean\","
+                           "\"default\":true}}}",
+                           sweep_told_last, user);
 }
 
 static inline void sweep_ask_form(bay_call *call, void *user)
 {
-    bay_call_key(call, "name");
-    bay_call_elicit(call, "Your name?",
-                    "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\","
-                    "\"minLength\":1,\"default\":\"Jo\"}},\"required\":[\"name\"]}",
-                    sweep_told_name, user);
+    bay_call_question_key(call, "name");
+    bay_call_elicit_schema(call, "Your name?",
+                           "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\","
+                           "\"minLength\":1,\"default\":\"Jo\"}},\"required\":[\"name\"]}",
+                           sweep_told_name, user);
 }
 
 static inline void sweep_told_page(bay_call *call, const bay_answer *answer, void *user)
@@ -240,33 +240,33 @@ static inline void sweep_method(bay_call *call, void *user)
 static inline void sweep_add_tools(bay_server *server, sweep_service *self)
 {
     bay_tool *tool =
-        bay_server_tool(server, "echo", "Says it again.",
-                        "{\"type\":\"object\",\"properties\":{\"text\":{\"type\":\"string\","
-                        "\"minLength\":1},\"place\":{\"type\":\"string\",\"x-mcp-header\":"
-                        "\"Place\"}},\"required\":[\"text\"]}",
-                        sweep_echo, NULL);
+        bay_server_tool_schema(server, "echo", "Says it again.",
+                               "{\"type\":\"object\",\"properties\":{\"text\":{\"type\":\"string\","
+                               "\"minLength\":1},\"place\":{\"type\":\"string\",\"x-mcp-header\":"
+                               "\"Place\"}},\"required\":[\"text\"]}",
+                               sweep_echo, NULL);
     bay_tool_title(tool, "Echo");
     bay_tool_annotations(tool, "{\"readOnlyHint\":true}");
     bay_tool_meta(tool, "{\"example.com/a\":1}");
     bay_tool_ui(tool, "ui://page");
-    bay_server_tool(server, "all_kinds", NULL, NULL, sweep_all_kinds, NULL);
-    tool = bay_server_tool(server, "structured", NULL, NULL, sweep_structured, NULL);
+    bay_server_tool_schema(server, "all_kinds", NULL, NULL, sweep_all_kinds, NULL);
+    tool = bay_server_tool_schema(server, "structured", NULL, NULL, sweep_structured, NULL);
     bay_tool_output_schema(tool, "{\"type\":\"object\",\"properties\":{\"count\":{\"type\":"
                                  "\"number\"}},\"required\":[\"count\"]}");
-    bay_server_tool(server, "fail", NULL, NULL, sweep_fail, NULL);
-    bay_server_tool(server, "error", NULL, NULL, sweep_error, NULL);
-    bay_server_tool(server, "hold", NULL, NULL, sweep_hold, self);
-    bay_server_tool(server, "release", NULL, NULL, sweep_release, self);
-    bay_server_tool(server, "touch", NULL, NULL, sweep_touch, self);
-    bay_server_tool(server, "ask_form", NULL, NULL, sweep_ask_form, NULL);
-    bay_server_tool(server, "ask_page", NULL, NULL, sweep_ask_page, NULL);
-    tool = bay_server_tool(server, "ask_model", NULL, NULL, sweep_ask_model, NULL);
+    bay_server_tool_schema(server, "fail", NULL, NULL, sweep_fail, NULL);
+    bay_server_tool_schema(server, "error", NULL, NULL, sweep_error, NULL);
+    bay_server_tool_schema(server, "hold", NULL, NULL, sweep_hold, self);
+    bay_server_tool_schema(server, "release", NULL, NULL, sweep_release, self);
+    bay_server_tool_schema(server, "touch", NULL, NULL, sweep_touch, self);
+    bay_server_tool_schema(server, "ask_form", NULL, NULL, sweep_ask_form, NULL);
+    bay_server_tool_schema(server, "ask_page", NULL, NULL, sweep_ask_page, NULL);
+    tool = bay_server_tool_schema(server, "ask_model", NULL, NULL, sweep_ask_model, NULL);
     bay_tool_requires(tool, "sampling");
-    bay_server_tool(server, "ask_roots", NULL, NULL, sweep_ask_roots, NULL);
-    tool = bay_server_tool(server, "task", NULL, NULL, sweep_ask_form, NULL);
-    bay_tool_task(tool, BAY_TASK_OPTIONAL);
-    tool = bay_server_tool(server, "long_task", NULL, NULL, sweep_hold, self);
-    bay_tool_task(tool, BAY_TASK_OPTIONAL);
+    bay_server_tool_schema(server, "ask_roots", NULL, NULL, sweep_ask_roots, NULL);
+    tool = bay_server_tool_schema(server, "task", NULL, NULL, sweep_ask_form, NULL);
+    bay_tool_task(tool, BAY_TASK_MODE_OPTIONAL);
+    tool = bay_server_tool_schema(server, "long_task", NULL, NULL, sweep_hold, self);
+    bay_tool_task(tool, BAY_TASK_MODE_OPTIONAL);
 }
 
 /* NULL, or one that lacks something and says so when it is checked: out of memory. */
@@ -276,8 +276,8 @@ static inline bay_server *sweep_server_new(sweep_service *self)
     *self = (sweep_service){.server = server};
     bay_server_title(server, "Swept");
     bay_server_instructions(server, "Ask \"away\".");
-    bay_server_set(server, BAY_PAGE_SIZE, 5);
-    bay_server_set(server, BAY_TASK_POLL_MS, 1);
+    bay_server_set(server, BAY_SERVER_SETTING_PAGE_SIZE, 5);
+    bay_server_set(server, BAY_SERVER_SETTING_TASK_POLL_MS, 1);
     sweep_add_tools(server, self);
     bay_server_resource(server, "test://text", "text", "A text", "text/plain", sweep_read, NULL);
     bay_server_resource(server, "test://bytes", "bytes", NULL, NULL, sweep_read_bytes, NULL);
@@ -336,7 +336,7 @@ static inline void sweep_note_reply(sweep_transcript *self, const char *step, ba
         size_t len;
         for (size_t i = 0; i < bay_reply_count(reply); i++) {
             if (bay_reply_bytes(reply, i, &bytes, &len) == BAY_OK) {
-                bay_bytes_free(bytes);
+                bay_free(bytes);
             }
         }
         self->well++;
@@ -409,7 +409,8 @@ static inline bay_client_options *sweep_options(sweep_transcript *self, const ch
     bay_client_options *options = bay_client_options_new();
     bay_client_options_name(options, "sweeper", "2.0");
     bay_client_options_revisions(options, revision, revision);
-    bay_client_options_elicitation(options, BAY_ELICIT_FORM | BAY_ELICIT_URL, sweep_fill_in, self);
+    bay_client_options_elicitation(options, BAY_ELICITATION_FORM | BAY_ELICITATION_URL,
+                                   sweep_fill_in, self);
     bay_client_options_sampling(options, "{\"tools\":{}}", sweep_speak, self);
     bay_client_options_root(options, "file:///a", NULL);
     bay_client_options_root(options, "file:///b", "B");
@@ -495,7 +496,7 @@ static inline void sweep_requests(bay_client *client, sweep_transcript *out, int
     request = bay_request_tool(client, "hold", NULL);
     bay_request_on_progress(request, sweep_progressed, out);
     out->has_begun = out->is_done = false;
-    err = bay_request_start(request, sweep_done, out, NULL);
+    err = bay_request_start(request, NULL, sweep_done, out);
     if (err == BAY_OK) {
         SWEEP_UNTIL(client, out->has_begun || out->is_done, most_ms);
         if (!out->is_done) {
@@ -516,7 +517,7 @@ static inline void sweep_tasks(bay_client *client, sweep_transcript *out)
         return;
     }
     bay_request *request = bay_request_tool(client, "long_task", NULL);
-    bay_request_keep_task(request);
+    bay_request_return_immediately(request);
     bay_err err = bay_request_run(request, &reply, NULL);
     snprintf(id, sizeof(id), "%.*s", BAY_STR(bay_reply_task(reply)));
     sweep_note_reply(out, "long_task", err, reply);
@@ -579,7 +580,7 @@ static inline void sweep_listens(bay_client *client, sweep_transcript *out, int 
     sweep_note(out, "updated %d changed %d", out->updates > 0, out->changes & 7);
     sweep_note_end(out, "unsubscribe", bay_client_unsubscribe(client, "test://text", NULL));
     sweep_note_end(out, "log no more", bay_client_log_level(client, NULL, NULL));
-    sweep_list(client, out, "tools again", BAY_TOOLS);
+    sweep_list(client, out, "tools again", BAY_KIND_TOOLS);
 }
 
 /* The whole session. `most_ms`: how long it waits at a time for what the server tells unasked. */
@@ -588,11 +589,11 @@ static inline void sweep_session(bay_client *client, sweep_transcript *out, int 
     static const char *const roots[] = {"file:///c", "C", "file:///d", "D", NULL};
     sweep_note(out, "%.*s %.*s %.*s", BAY_STR(bay_client_revision(client)),
                BAY_STR(bay_client_server_info(client)), BAY_STR(bay_client_capabilities(client)));
-    sweep_list(client, out, "tools", BAY_TOOLS);
-    sweep_list(client, out, "prompts", BAY_PROMPTS);
-    sweep_list(client, out, "resources", BAY_RESOURCES);
-    sweep_list(client, out, "templates", BAY_TEMPLATES);
-    sweep_list(client, out, "skills", BAY_SKILLS);
+    sweep_list(client, out, "tools", BAY_KIND_TOOLS);
+    sweep_list(client, out, "prompts", BAY_KIND_PROMPTS);
+    sweep_list(client, out, "resources", BAY_KIND_RESOURCES);
+    sweep_list(client, out, "templates", BAY_KIND_TEMPLATES);
+    sweep_list(client, out, "skills", BAY_KIND_SKILLS);
     sweep_note_end(out, "ping", bay_client_ping(client, NULL));
     sweep_call(client, out, "echo", "{\"text\":\"x\"}");
     sweep_call(client, out, "echo", "{\"text\":\"\"}"); /* breaks the schema */

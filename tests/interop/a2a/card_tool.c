@@ -74,11 +74,11 @@ int main(int argc, char **argv)
     buf_init(&out, BYTES);
     if (is_value_needed) {
         err = read_all(stdin, &text) ? json_parse(&doc, buf_view(&text), NULL, &memory, &diag)
-                                     : BAY_IO;
+                                     : BAY_ERR_IO;
         value = err == BAY_OK ? json_root(&doc) : JSON_NONE;
     }
     if (err == BAY_OK && argc > 2 && !read_file(argv[2], &file)) {
-        err = BAY_IO;
+        err = BAY_ERR_IO;
     }
     if (err == BAY_OK && argc > 3) {
         err = with_key(what, buf_view(&file), str_of(argv[3]), value, &out, &diag);

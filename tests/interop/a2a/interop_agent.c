@@ -62,7 +62,7 @@ static void make_result(bay_task *task)
 static void do_complete(bay_task *task, const bay_message *message, bay_str rest)
 {
     (void)message, (void)rest;
-    bay_task_status(task, BAY_WORKING, "on it");
+    bay_task_status(task, BAY_TASK_STATE_WORKING, "on it");
     make_result(task);
     bay_task_complete(task, "done");
 }
@@ -112,14 +112,14 @@ static void do_parts(bay_task *task, const bay_message *message, bay_str rest)
         free(type);
         free(text);
     }
-    bay_task_end(task, BAY_COMPLETED, back);
+    bay_task_end(task, BAY_TASK_STATE_COMPLETED, back);
     bay_message_free(back);
 }
 
 static void do_chunks(bay_task *task, const bay_message *message, bay_str rest)
 {
     (void)message, (void)rest;
-    bay_task_status(task, BAY_WORKING, "on it");
+    bay_task_status(task, BAY_TASK_STATE_WORKING, "on it");
     bay_artifact *artifact = bay_task_artifact(task, "chunks", "text/plain");
     bay_artifact_append(artifact, "one ");
     bay_artifact_append(artifact, "two ");
@@ -137,7 +137,7 @@ static void do_ask(bay_task *task, const bay_message *message, bay_str rest)
 static void do_hold(bay_task *task, const bay_message *message, bay_str rest)
 {
     (void)message;
-    bay_task_status(task, BAY_WORKING, "on it");
+    bay_task_status(task, BAY_TASK_STATE_WORKING, "on it");
     while (!gate_is_open(rest)) {
         if (!bay_task_sleep(task, LOOK_MS)) {
             return; /* it was canceled */
@@ -162,7 +162,7 @@ static void do_reject(bay_task *task, const bay_message *message, bay_str rest)
 static void do_fail(bay_task *task, const bay_message *message, bay_str rest)
 {
     (void)message, (void)rest;
-    bay_task_status(task, BAY_WORKING, "on it");
+    bay_task_status(task, BAY_TASK_STATE_WORKING, "on it");
     bay_task_fail(task, "it broke");
 }
 
@@ -208,13 +208,13 @@ int main(int argc, char **argv)
 {
     bool is_open = argc > 1 && strcmp(argv[1], "--open") == 0;
     bay_agent *agent = bay_agent_new("interop", "1.0.0", "Does what it is told.");
-    bay_ability *skill =
+    bay_skill *skill =
         bay_agent_skill(agent, "script", "Script", "Does what the text says.", act, NULL);
-    bay_ability_tag(skill, "test");
-    bay_agent_input(agent, "text/plain");
-    bay_agent_input(agent, "*/*");
-    bay_agent_output(agent, "text/plain");
-    bay_agent_set(agent, BAY_AGENT_THREADS, 32);
+    bay_skill_tag(skill, "test");
+    bay_agent_input_mode(agent, "text/plain");
+    bay_agent_input_mode(agent, "*/*");
+    bay_agent_output_mode(agent, "text/plain");
+    bay_agent_set(agent, BAY_AGENT_SETTING_THREADS, 32);
     bay_agent_push(agent);
     bay_agent_push_allow(agent, "127.0.0.1");
     if (!is_open) {

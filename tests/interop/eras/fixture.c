@@ -197,10 +197,10 @@ static const char name_form[] =
 static const char *action_text(const bay_answer *answer)
 {
     static const char *const texts[] = {
-        [BAY_NO_ANSWER] = "no answer",
-        [BAY_ACCEPT] = "accept",
-        [BAY_DECLINE] = "decline",
-        [BAY_CANCEL] = "cancel",
+        [BAY_ACTION_NONE] = "no answer",
+        [BAY_ACTION_ACCEPT] = "accept",
+        [BAY_ACTION_DECLINE] = "decline",
+        [BAY_ACTION_CANCEL] = "cancel",
     };
     return texts[bay_answer_action(answer)];
 }
@@ -215,14 +215,14 @@ static void tell_form(bay_call *call, const bay_answer *answer, void *user)
 static void ask_form(bay_call *call, void *user)
 {
     (void)user;
-    bay_call_key(call, "who");
-    bay_call_elicit(call, "Who are you? \xe2\x98\x83", name_form, tell_form, NULL);
+    bay_call_question_key(call, "who");
+    bay_call_elicit_schema(call, "Who are you? \xe2\x98\x83", name_form, tell_form, NULL);
 }
 
 static void ask_url(bay_call *call, void *user)
 {
     (void)user;
-    bay_call_key(call, "page");
+    bay_call_question_key(call, "page");
     bay_call_elicit_url(call, "Please sign in", "https://example.org/sign?a=1&b=2", "sign-1",
                         tell_form, NULL);
 }
@@ -240,14 +240,14 @@ static void tell_sample(bay_call *call, const bay_answer *answer, void *user)
 static void sample(bay_call *call, void *user)
 {
     (void)user;
-    bay_call_key(call, "model");
+    bay_call_question_key(call, "model");
     bay_call_sample(call, "Say something \xe2\x98\x83", 100, tell_sample, NULL);
 }
 
 static void sample_tools(bay_call *call, void *user)
 {
     (void)user;
-    bay_call_key(call, "model");
+    bay_call_question_key(call, "model");
     bay_call_sample_json(
         call,
         "{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":\"Which "
@@ -268,7 +268,7 @@ static void tell_roots(bay_call *call, const bay_answer *answer, void *user)
 static void ask_roots(bay_call *call, void *user)
 {
     (void)user;
-    bay_call_key(call, "roots");
+    bay_call_question_key(call, "roots");
     bay_call_roots(call, tell_roots, NULL);
 }
 
@@ -278,9 +278,9 @@ static void take_part(bay_call *call, const bay_answer *answer, void *user)
     (void)user;
     (void)answer;
     char so_far[8];
-    bay_str state = bay_call_state(call);
+    bay_str state = bay_call_remembered(call);
     int len = snprintf(so_far, sizeof(so_far), "%.*s.", BAY_STR(state));
-    bay_call_set_state(call, so_far, (size_t)len);
+    bay_call_remember(call, so_far, (size_t)len);
     if (len == 3) {
         bay_call_reply(call, "three answers");
     }
@@ -289,12 +289,12 @@ static void take_part(bay_call *call, const bay_answer *answer, void *user)
 static void ask_three(bay_call *call, void *user)
 {
     (void)user;
-    bay_call_set_state(call, "", 0);
-    bay_call_key(call, "who");
-    bay_call_elicit(call, "Who are you?", name_form, take_part, NULL);
-    bay_call_key(call, "model");
+    bay_call_remember(call, "", 0);
+    bay_call_question_key(call, "who");
+    bay_call_elicit_schema(call, "Who are you?", name_form, take_part, NULL);
+    bay_call_question_key(call, "model");
     bay_call_sample(call, "Say something", 10, take_part, NULL);
-    bay_call_key(call, "roots");
+    bay_call_question_key(call, "roots");
     bay_call_roots(call, take_part, NULL);
 }
 
@@ -308,15 +308,15 @@ static void ask_second(bay_call *call, const bay_answer *answer, void *user)
 {
     (void)answer;
     (void)user;
-    bay_call_key(call, "second");
-    bay_call_elicit(call, "The second question", name_form, tell_second, NULL);
+    bay_call_question_key(call, "second");
+    bay_call_elicit_schema(call, "The second question", name_form, tell_second, NULL);
 }
 
 static void ask_twice(bay_call *call, void *user)
 {
     (void)user;
-    bay_call_key(call, "first");
-    bay_call_elicit(call, "The first question", name_form, ask_second, NULL);
+    bay_call_question_key(call, "first");
+    bay_call_elicit_schema(call, "The first question", name_form, ask_second, NULL);
 }
 
 /* ---- changes --------------------------------------------------------------------------------- */
@@ -357,7 +357,7 @@ static void fail_task(bay_call *call, void *user)
 
 static void add_content(bay_server *server)
 {
-    bay_tool *tool = bay_server_tool(
+    bay_tool *tool = bay_server_tool_schema(
         server, "echo", "Says it again.",
         "{\"type\":\"object\",\"properties\":{\"text\":{\"type\":\"string\"}},\"required\":["
         "\"text\"]}",
@@ -366,51 +366,58 @@ static void add_content(bay_server *server)
     bay_tool_annotations(tool, "{\"title\":\"Echo\",\"readOnlyHint\":true,\"idempotentHint\":true,"
                                "\"openWorldHint\":false}");
     bay_tool_meta(tool, "{\"example.org/kind\":\"plain\"}");
-    tool = bay_server_tool(server, "structured", "Answers with structured content.", NULL,
-                           structured, NULL);
+    tool = bay_server_tool_schema(server, "structured", "Answers with structured content.", NULL,
+                                  structured, NULL);
     bay_tool_output_schema(tool,
                            "{\"type\":\"object\",\"properties\":{\"count\":{\"type\":\"number\"}},"
                            "\"required\":[\"count\"]}");
     bay_tool_icons(tool, "[{\"src\":\"https://example.org/icon.png\",\"mimeType\":\"image/png\","
                          "\"sizes\":[\"48x48\"]}]");
-    bay_server_tool(server, "contents", "Answers with every old kind of content.", NULL, contents,
-                    NULL);
-    bay_server_tool(server, "audio", "Answers with audio.", NULL, audio, NULL);
-    bay_server_tool(server, "links", "Answers with a link.", NULL, links, NULL);
-    bay_server_tool(server, "large", "Answers with 8 MiB of text.", NULL, large, NULL);
-    bay_server_tool(server, "fail", "Fails.", NULL, fail, NULL);
-    bay_server_tool(server, "refuse", "Answers with an error.", NULL, refuse, NULL);
+    bay_server_tool_schema(server, "contents", "Answers with every old kind of content.", NULL,
+                           contents, NULL);
+    bay_server_tool_schema(server, "audio", "Answers with audio.", NULL, audio, NULL);
+    bay_server_tool_schema(server, "links", "Answers with a link.", NULL, links, NULL);
+    bay_server_tool_schema(server, "large", "Answers with 8 MiB of text.", NULL, large, NULL);
+    bay_server_tool_schema(server, "fail", "Fails.", NULL, fail, NULL);
+    bay_server_tool_schema(server, "refuse", "Answers with an error.", NULL, refuse, NULL);
 }
 
 static void add_behaviour(bay_server *server)
 {
-    bay_server_tool(server, "progress", "Reports its progress.", NULL, progress, NULL);
-    bay_server_tool(server, "logs", "Logs.", NULL, logs, NULL);
+    bay_server_tool_schema(server, "progress", "Reports its progress.", NULL, progress, NULL);
+    bay_server_tool_schema(server, "logs", "Logs.", NULL, logs, NULL);
     bay_tool_blocking(
-        bay_server_tool(server, "hang", "Waits to be cancelled.", MARK_SCHEMA, hang, NULL));
-    bay_server_tool(server, "heard", "What became of a call of hang.", MARK_SCHEMA, heard, NULL);
-    bay_server_tool(server, "ask_form", "Asks for a form.", NULL, ask_form, NULL);
-    bay_server_tool(server, "ask_url", "Asks for a visit.", NULL, ask_url, NULL);
-    bay_server_tool(server, "sample", "Asks the model.", NULL, sample, NULL);
-    bay_server_tool(server, "sample_tools", "Asks the model, with tools.", NULL, sample_tools,
-                    NULL);
-    bay_server_tool(server, "ask_roots", "Asks for the roots.", NULL, ask_roots, NULL);
-    bay_server_tool(server, "ask_three", "Asks three things at once.", NULL, ask_three, NULL);
-    bay_server_tool(server, "ask_twice", "Asks one thing after the other.", NULL, ask_twice, NULL);
-    bay_server_tool(server, "touch", "Announces an update of the note.", NULL, touch, server);
-    bay_tool *grown = bay_server_tool(server, "grown", "Is there after grow.", NULL, echo, NULL);
+        bay_server_tool_schema(server, "hang", "Waits to be cancelled.", MARK_SCHEMA, hang, NULL));
+    bay_server_tool_schema(server, "heard", "What became of a call of hang.", MARK_SCHEMA, heard,
+                           NULL);
+    bay_server_tool_schema(server, "ask_form", "Asks for a form.", NULL, ask_form, NULL);
+    bay_server_tool_schema(server, "ask_url", "Asks for a visit.", NULL, ask_url, NULL);
+    bay_server_tool_schema(server, "sample", "Asks the model.", NULL, sample, NULL);
+    bay_server_tool_schema(server, "sample_tools", "Asks the model, with tools.", NULL,
+                           sample_tools, NULL);
+    bay_server_tool_schema(server, "ask_roots", "Asks for the roots.", NULL, ask_roots, NULL);
+    bay_server_tool_schema(server, "ask_three", "Asks three things at once.", NULL, ask_three,
+                           NULL);
+    bay_server_tool_schema(server, "ask_twice", "Asks one thing after the other.", NULL, ask_twice,
+                           NULL);
+    bay_server_tool_schema(server, "touch", "Announces an update of the note.", NULL, touch,
+                           server);
+    bay_tool *grown =
+        bay_server_tool_schema(server, "grown", "Is there after grow.", NULL, echo, NULL);
     bay_tool_enable(grown, false);
-    bay_server_tool(server, "grow", "Adds a tool, or takes it away.",
-                    "{\"type\":\"object\",\"properties\":{\"wanted\":{\"type\":\"boolean\"}}}",
-                    grow, grown);
-    bay_tool *tool = bay_server_tool(server, "work", "Works, as a task too.", NULL, work, NULL);
+    bay_server_tool_schema(
+        server, "grow", "Adds a tool, or takes it away.",
+        "{\"type\":\"object\",\"properties\":{\"wanted\":{\"type\":\"boolean\"}}}", grow, grown);
+    bay_tool *tool =
+        bay_server_tool_schema(server, "work", "Works, as a task too.", NULL, work, NULL);
     bay_tool_blocking(tool);
-    bay_tool_task(tool, BAY_TASK_OPTIONAL);
-    bay_tool_task(bay_server_tool(server, "work_ask", "Asks, as a task too.", NULL, ask_form, NULL),
-                  BAY_TASK_OPTIONAL);
+    bay_tool_task(tool, BAY_TASK_MODE_OPTIONAL);
     bay_tool_task(
-        bay_server_tool(server, "work_fail", "Fails, as a task too.", NULL, fail_task, NULL),
-        BAY_TASK_OPTIONAL);
+        bay_server_tool_schema(server, "work_ask", "Asks, as a task too.", NULL, ask_form, NULL),
+        BAY_TASK_MODE_OPTIONAL);
+    bay_tool_task(
+        bay_server_tool_schema(server, "work_fail", "Fails, as a task too.", NULL, fail_task, NULL),
+        BAY_TASK_MODE_OPTIONAL);
 }
 
 static void read_note(bay_call *call, void *user)
@@ -495,8 +502,8 @@ int main(int argc, char **argv)
     bay_server *server = bay_server_new("eras-fixture", "1.0.0");
     bay_server_title(server, "Everything, in one revision");
     bay_server_instructions(server, "Ask for anything.");
-    bay_server_set(server, BAY_PAGE_SIZE, PAGE_SIZE);
-    bay_server_set(server, BAY_TASK_POLL_MS, 20);
+    bay_server_set(server, BAY_SERVER_SETTING_PAGE_SIZE, PAGE_SIZE);
+    bay_server_set(server, BAY_SERVER_SETTING_TASK_POLL_MS, 20);
     if (strcmp(argv[1], "all") != 0) {
         bay_server_revisions(server, argv[1], argv[1]);
     }

@@ -178,7 +178,7 @@ static void on_changed(bay_client *client, bay_kind kind, void *user)
 {
     player *self = user;
     (void)client;
-    self->changes += kind == BAY_TOOLS ? 1 : 0;
+    self->changes += kind == BAY_KIND_TOOLS ? 1 : 0;
 }
 
 static void note_log(player *self, bay_str params)
@@ -244,7 +244,7 @@ static void put_reply(text *out, const bay_reply *reply)
 
 static const char *outcome_of(bay_err err)
 {
-    return err == BAY_OK ? "answer" : err == BAY_REMOTE ? "error" : bay_err_text(err);
+    return err == BAY_OK ? "answer" : err == BAY_ERR_REMOTE ? "error" : bay_err_text(err);
 }
 
 /* {"outcome","task"?,"result"|"error", "progress":[{"progress","total","message"?}…],
@@ -255,7 +255,7 @@ static void print_outcome(player *self, const char *step, bay_err err, const bay
 {
     text out = {0};
     putf(&out, "{\"outcome\":\"%s\"%s", outcome_of(err), self->was_task ? ",\"task\":true" : "");
-    bay_str remote = err == BAY_REMOTE ? bay_client_remote_error(self->client) : (bay_str){0};
+    bay_str remote = err == BAY_ERR_REMOTE ? bay_client_remote_error(self->client) : (bay_str){0};
     if (reply != NULL && err == BAY_OK) {
         put(&out, ",\"result\":", 10);
         put_reply(&out, reply);
@@ -324,8 +324,8 @@ static bay_client *connect_to(player *self, bool is_mute, bay_diag *diag)
     bay_client_options_timeout(options, IDLE_MS, IDLE_MS);
     bay_client_options_no_cache(options);
     if (!is_mute) {
-        bay_client_options_elicitation(options, BAY_ELICIT_FORM | BAY_ELICIT_URL, on_elicited,
-                                       self);
+        bay_client_options_elicitation(options, BAY_ELICITATION_FORM | BAY_ELICITATION_URL,
+                                       on_elicited, self);
         bay_client_options_sampling(options, "{\"tools\":{}}", on_sampled, self);
         bay_client_options_root(options, "file:///eras", "eras");
     }
@@ -355,10 +355,10 @@ static bay_request *request_tool(player *self, const step *what)
 
 static void play_list(player *self, const step *what)
 {
-    bay_kind kind = strcmp(what->word, "tools") == 0       ? BAY_TOOLS
-                    : strcmp(what->word, "resources") == 0 ? BAY_RESOURCES
-                    : strcmp(what->word, "prompts") == 0   ? BAY_PROMPTS
-                                                           : BAY_TEMPLATES;
+    bay_kind kind = strcmp(what->word, "tools") == 0       ? BAY_KIND_TOOLS
+                    : strcmp(what->word, "resources") == 0 ? BAY_KIND_RESOURCES
+                    : strcmp(what->word, "prompts") == 0   ? BAY_KIND_PROMPTS
+                                                           : BAY_KIND_TEMPLATES;
     bay_list *list = NULL;
     bay_diag diag = {0};
     bay_err err = bay_client_list(self->client, kind, &list, &diag);
@@ -371,7 +371,7 @@ static void play_list(player *self, const step *what)
     size_t count = 0;
     for (size_t i = 0; i < bay_list_count(list); i++) {
         bay_str name = bay_list_name(list, i);
-        bool is_named = kind == BAY_TOOLS || kind == BAY_PROMPTS;
+        bool is_named = kind == BAY_KIND_TOOLS || kind == BAY_KIND_PROMPTS;
         if (is_named && (name.len < len || memcmp(name.at, self->prefix, len) != 0)) {
             continue; /* another server's */
         }
@@ -487,7 +487,7 @@ static void play_cancel(player *self, const step *what)
     bay_diag diag = {0};
     self->is_done = false;
     bay_request *request = request_tool(self, what);
-    bay_err err = bay_request_start(request, on_ended, self, &diag);
+    bay_err err = bay_request_start(request, &diag, on_ended, self);
     if (err != BAY_OK) {
         print_outcome(self, what->name, err, NULL, &diag);
         return;
@@ -587,9 +587,9 @@ static void play_task(player *self, const step *what)
     bay_diag diag = {0};
     bay_reply *reply = NULL;
     bay_request *request = request_tool(self, what);
-    bay_request_keep_task(request);
+    bay_request_return_immediately(request);
     bay_err err = bay_request_run(request, &reply, &diag);
-    bool was_task = err == BAY_OK && bay_reply_task_state(reply) != BAY_TASK_NONE;
+    bool was_task = err == BAY_OK && bay_reply_task_state(reply) != BAY_TASK_STATE_UNKNOWN;
     if (was_task) {
         char id[1024];
         bay_str given = bay_reply_task(reply);

@@ -108,7 +108,7 @@ static bool await(peer *self, const size_t *count, size_t wanted, const char *wh
 {
     for (size_t i = 0; i < WAITS && *count < wanted; i++) {
         bay_err err = bay_client_wait(self->client, WAIT_MS);
-        if (err != BAY_OK && err != BAY_TIMEOUT) {
+        if (err != BAY_OK && err != BAY_ERR_TIMEOUT) {
             return fail(self, "waiting for %s: %s", what, bay_err_text(err));
         }
     }
@@ -165,8 +165,8 @@ static bool case_lists(peer *self)
     static const char *const resources[] = {"peer://note", "peer://pixel", NULL};
     static const char *const templates[] = {"peer://item/{id}", NULL};
     static const char *const prompts[] = {"greet", NULL};
-    return lists(self, BAY_TOOLS, tools) && lists(self, BAY_RESOURCES, resources) &&
-           lists(self, BAY_TEMPLATES, templates) && lists(self, BAY_PROMPTS, prompts);
+    return lists(self, BAY_KIND_TOOLS, tools) && lists(self, BAY_KIND_RESOURCES, resources) &&
+           lists(self, BAY_KIND_TEMPLATES, templates) && lists(self, BAY_KIND_PROMPTS, prompts);
 }
 
 static bool case_text(peer *self)
@@ -183,7 +183,7 @@ static bool case_structured(peer *self)
     if (err != BAY_OK) {
         return failed(self, err, &diag);
     }
-    bool is_good = equals(bay_reply_member(reply, "sum"), "5") ||
+    bool is_good = equals(bay_reply_str(reply, "sum"), "5") ||
                    fail(self, "answered %.*s", BAY_STR(bay_reply_json(reply)));
     bay_reply_free(reply);
     return is_good;
@@ -215,7 +215,7 @@ static bool is_png(peer *self, bay_err err, bay_reply *reply, const bay_diag *di
     if (!is_good) {
         fail(self, "answered %.*s", BAY_STR(bay_reply_json(reply)));
     }
-    bay_bytes_free(bytes);
+    bay_free(bytes);
     bay_reply_free(reply);
     return is_good;
 }
@@ -262,7 +262,7 @@ static bool case_resource_missing(peer *self)
     bay_diag diag;
     bay_err err = bay_client_read(self->client, "peer://nothing", &reply, &diag);
     bay_reply_free(reply);
-    return err == BAY_REMOTE || fail(self, "it ended with %s", bay_err_text(err));
+    return err == BAY_ERR_REMOTE || fail(self, "it ended with %s", bay_err_text(err));
 }
 
 static bool case_prompt(peer *self)
@@ -409,7 +409,7 @@ static bay_err connect_to(peer *self, char **words, bay_diag *diag)
     bay_client_options_name(options, "sdk_client", "1.0.0");
     bay_client_options_revisions(options, self->revision, self->revision);
     bay_client_options_timeout(options, 20000, 20000);
-    bay_client_options_elicitation(options, BAY_ELICIT_FORM, on_elicited, self);
+    bay_client_options_elicitation(options, BAY_ELICITATION_FORM, on_elicited, self);
     bay_client_options_sampling(options, NULL, on_sampled, self);
     bay_client_options_root(options, "file:///interop", "interop");
     bay_client_options_on_updated(options, on_updated, self);

@@ -132,14 +132,14 @@ static inline bay_err told_event(a2a_call *call, a2a_event *event)
 {
     told *self = (told *)call;
     CHECK(self->ended == 0 && self->event_count < RIG_EVENTS && !self->awaits_drain);
-    if (self->says == BAY_CLOSED) {
-        return BAY_CLOSED;
+    if (self->says == BAY_ERR_CLOSED) {
+        return BAY_ERR_CLOSED;
     }
     self->events[self->event_count] = rig_copy(a2a_event_json(event));
     self->sequences[self->event_count] = a2a_event_sequence(event);
     self->is_last[self->event_count++] = a2a_event_is_last(event);
     self->last = event;
-    self->awaits_drain = self->says == BAY_AGAIN;
+    self->awaits_drain = self->says == BAY_ERR_AGAIN;
     if (self->event_count == 1) { /* a stream's request is gone with its first event */
         call->params = JSON_NONE;
         call->tenant = call->extensions = call->traceparent = (bay_str){"", 0};
@@ -258,7 +258,7 @@ static inline bay_err rig_status(a2a_turn *turn, a2a_state state, const char *wo
     json_val message = rig_json(text, &doc, &memory);
     bay_err err =
         words != NULL && json_kind_of(message) == JSON_MISSING
-            ? BAY_NOMEM
+            ? BAY_ERR_NOMEM
             : a2a_turn_status(turn, state, words != NULL ? message : JSON_NONE, JSON_NONE);
     arena_fini(&memory);
     return err;
@@ -271,7 +271,8 @@ static inline bay_err rig_reply(a2a_turn *turn, const char *words)
     arena memory;
     snprintf(text, sizeof(text), "{\"parts\":[{\"text\":\"%s\"}]}", words);
     json_val message = rig_json(text, &doc, &memory);
-    bay_err err = json_kind_of(message) == JSON_MISSING ? BAY_NOMEM : a2a_turn_reply(turn, message);
+    bay_err err =
+        json_kind_of(message) == JSON_MISSING ? BAY_ERR_NOMEM : a2a_turn_reply(turn, message);
     arena_fini(&memory);
     return err;
 }
@@ -286,7 +287,7 @@ static inline bay_err rig_artifact(a2a_turn *turn, const char *id, const char *w
              "{\"artifactId\":\"%s\",\"name\":\"n\",\"parts\":[{\"text\":\"%s\"}]}", id, words);
     json_val artifact = rig_json(text, &doc, &memory);
     bay_err err = json_kind_of(artifact) == JSON_MISSING
-                      ? BAY_NOMEM
+                      ? BAY_ERR_NOMEM
                       : a2a_turn_artifact(turn, artifact, append, is_last);
     arena_fini(&memory);
     return err;
@@ -526,7 +527,7 @@ static inline void rig_close(rig *self)
 {
     a2a_agent_free(self->agent);
     self->agent = NULL;
-    rig_confirm(self, BAY_CANCELLED);
+    rig_confirm(self, BAY_ERR_CANCELLED);
 }
 
 static inline void rig_free(rig *self)

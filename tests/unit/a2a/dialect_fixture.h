@@ -107,7 +107,7 @@ static inline void fx_ok(fx *self, bay_err err)
 /* It was refused, with this in the fault's text. */
 static inline void fx_refused(fx *self, bay_err err, a2a_error error, const char *text)
 {
-    if (err != BAY_PROTOCOL || self->fault.error != error ||
+    if (err != BAY_ERR_PROTOCOL || self->fault.error != error ||
         strstr(self->fault.text, text) == NULL) {
         fail_msg("%s, %d, \"%s\"; expected \"%s\"; wrote %.*s", bay_err_text(err),
                  (int)self->fault.error, self->fault.text, text, (int)self->out.len, self->out.at);

@@ -61,20 +61,20 @@ static void fails_visibly(void **state)
 {
     rig *r = rig_new_keeping();
     (void)state;
-    r->keep_says = BAY_LIMIT; /* full, as a new task's first put learns */
+    r->keep_says = BAY_ERR_LIMIT; /* full, as a new task's first put learns */
     told *call = rig_send(r, RIG_MESSAGE("1", ""));
     assert_failed(call, A2A_E_BUSY);
     told_free(call);
     assert_refused(r, A2A_GET_TASK, "{\"id\":\"" TASK_1 "\"}", A2A_E_TASK_NOT_FOUND);
     r->keep_says = BAY_OK;
-    r->put_says = BAY_IO; /* or does not take at all */
+    r->put_says = BAY_ERR_IO; /* or does not take at all */
     r->turn = rig_hold;
     call = rig_stream(r, RIG_MESSAGE("2", ""));
     assert_int_equal(rig_status(r->held, A2A_WORKING, NULL), BAY_OK);
     assert_failed(call, A2A_E_INTERNAL);
     assert_non_null(strstr(call->fault.text, "cannot be stored"));
     assert_int_equal(r->cancels, 1); /* nobody wants it any more */
-    assert_int_equal(rig_status(r->held, A2A_WORKING, NULL), BAY_STATE);
+    assert_int_equal(rig_status(r->held, A2A_WORKING, NULL), BAY_ERR_STATE);
     a2a_turn_end(r->held);
     told_free(call);
     r->put_says = BAY_OK;
@@ -89,7 +89,7 @@ static void tries_again(void **state)
     told *call = rig_stream(r, RIG_MESSAGE("1", ""));
     assert_int_equal(rig_status(r->held, A2A_WORKING, NULL), BAY_OK);
     assert_int_equal(call->event_count, 2);
-    r->keep_says = BAY_IO;
+    r->keep_says = BAY_ERR_IO;
     rig_complete(r, r->held);
     assert_failed(call, A2A_E_INTERNAL);
     told *get = rig_ask(r, A2A_GET_TASK, "{\"id\":\"" TASK_1 "\"}");
@@ -147,12 +147,12 @@ static void refuses_rows_that_are_none(void **state)
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         const a2a_kept_task kept = {.row = str_of(bad[i])};
         bay_err err = a2a_agent_restore(r->agent, &kept, true);
-        if (err != BAY_SYNTAX) {
+        if (err != BAY_ERR_SYNTAX) {
             fail_msg("%s: %s", bad[i], bay_err_text(err));
         }
     }
     told_free(rig_send(r, RIG_MESSAGE("1", "")));
-    assert_int_equal(rig_restore(r, &r->rows[0], true), BAY_DUPLICATE);
+    assert_int_equal(rig_restore(r, &r->rows[0], true), BAY_ERR_DUPLICATE);
     rig_free(r);
 }
 
@@ -190,7 +190,7 @@ static void goes_on_after_a_restart(void **state)
     assert_int_equal(back->event_count, 2);
     assert_int_equal(back->sequences[0], 3);
     assert_int_equal(rig_artifact(r->held, "a", "y", true, false), BAY_OK);
-    assert_int_equal(rig_artifact(r->held, "b", "more", true, false), BAY_STATE);
+    assert_int_equal(rig_artifact(r->held, "b", "more", true, false), BAY_ERR_STATE);
     assert_int_equal(rig_status(r->held, A2A_INPUT_REQUIRED, "which?"), BAY_OK);
     assert_answered(again);
     a2a_turn_end(r->held); /* and the second message's turn begins */
@@ -410,7 +410,7 @@ static void the_oldest_make_place_for_what_comes_back(void **state)
     r->rows[0].row = rig_copy((bay_str){r->rows[3].row, r->rows[3].row_len});
     r->rows[0].row_len = r->rows[3].row_len;
     memcpy(strstr(r->rows[0].row, "\"id\":\"0000") + 6, "1111", 4); /* another that has not */
-    assert_int_equal(rig_restore(r, &r->rows[0], true), BAY_LIMIT);
+    assert_int_equal(rig_restore(r, &r->rows[0], true), BAY_ERR_LIMIT);
     assert_int_equal(r->removed, 1);
     rig_free(r);
 }
@@ -426,12 +426,12 @@ static void remembers_for_the_handler(void **state)
     told *call = rig_send(r, RIG_MESSAGE("1", ""));
     assert_int_equal(a2a_turn_remembered(r->held).len, 0);
     assert_int_equal(a2a_turn_remember(r->held, (bay_str){large, A2A_TURN_MEMORY_BYTES + 1}),
-                     BAY_LIMIT);
+                     BAY_ERR_LIMIT);
     assert_int_equal(a2a_turn_remember(r->held, STR("replaced")), BAY_OK);
     assert_int_equal(a2a_turn_remember(r->held, (bay_str){bytes, sizeof(bytes)}), BAY_OK);
     assert_int_equal(rig_status(r->held, A2A_INPUT_REQUIRED, "which?"), BAY_OK);
     a2a_turn_end(r->held);
-    assert_int_equal(a2a_turn_remember(r->held, STR("late")), BAY_STATE);
+    assert_int_equal(a2a_turn_remember(r->held, STR("late")), BAY_ERR_STATE);
     rig_restart(r, true);
     a2a_agent_tick(r->agent);
     told *get = rig_ask(r, A2A_GET_TASK, "{\"id\":\"" TASK_1 "\"}");

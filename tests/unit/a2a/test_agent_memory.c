@@ -31,7 +31,8 @@ static void hold_some(rig *r, a2a_turn *turn)
     if (err == BAY_OK) {
         err = rig_artifact(turn, "a", "y", true, true);
     }
-    assert_true(err == BAY_OK || err == BAY_NOMEM || err == BAY_STATE || err == BAY_INVALID);
+    assert_true(err == BAY_OK || err == BAY_ERR_NOMEM || err == BAY_ERR_STATE ||
+                err == BAY_ERR_INVALID);
     rig_hold(r, turn);
 }
 
@@ -83,7 +84,7 @@ static void live_again(day *self)
     }
     for (size_t i = 0; i < r->row_count; i++) {
         bay_err err = rig_restore(r, &r->rows[i], true);
-        assert_true(err == BAY_OK || err == BAY_NOMEM);
+        assert_true(err == BAY_OK || err == BAY_ERR_NOMEM);
     }
     a2a_agent_tick(r->agent);
     say(self, A2A_LIST_TASKS, "{}");

@@ -39,7 +39,7 @@ static bay_err add(a2a_turn *turn, const char *id, size_t len, char with, bool a
     char *json = json_of(head, len, with, "\"}]}");
     json_val artifact = rig_json(json, &doc, &memory);
     bay_err err = json_kind_of(artifact) == JSON_MISSING
-                      ? BAY_NOMEM
+                      ? BAY_ERR_NOMEM
                       : a2a_turn_artifact(turn, artifact, append, is_last);
     arena_fini(&memory);
     free(json);
@@ -134,14 +134,14 @@ static void refuses_rows_without_their_blocks(void **state)
         size_t behind = row->block_count - i - 1;
         memmove(row->blocks + i, row->blocks + i + 1, behind * sizeof(kept_block));
         row->block_count--;
-        assert_int_equal(restore_only(r), BAY_SYNTAX);
+        assert_int_equal(restore_only(r), BAY_ERR_SYNTAX);
         memmove(row->blocks + i + 1, row->blocks + i, behind * sizeof(kept_block));
         row->block_count++;
         row->blocks[i] = without;
     }
     size_t count = row->block_count;
     row->block_count = 0;
-    assert_int_equal(restore_only(r), BAY_SYNTAX);
+    assert_int_equal(restore_only(r), BAY_ERR_SYNTAX);
     row->block_count = count;
     assert_int_equal(restore_only(r), BAY_OK);
     rig_free(r);
@@ -156,13 +156,13 @@ static void refuses_blocks_that_are_not_what_they_were(void **state)
         kept_block *block = &row->blocks[i];
         char first = block->bytes[0];
         block->len--; /* shorter */
-        assert_int_equal(restore_only(r), BAY_SYNTAX);
+        assert_int_equal(restore_only(r), BAY_ERR_SYNTAX);
         block->len++;
         block->bytes[0] = '\x7f'; /* no JSON, no length */
-        assert_int_equal(restore_only(r), BAY_SYNTAX);
+        assert_int_equal(restore_only(r), BAY_ERR_SYNTAX);
         block->bytes[0] = first;
         block->overflow += 100; /* another's */
-        assert_int_equal(restore_only(r), BAY_SYNTAX);
+        assert_int_equal(restore_only(r), BAY_ERR_SYNTAX);
         block->overflow -= 100;
     }
     assert_int_equal(restore_only(r), BAY_OK);
@@ -215,7 +215,7 @@ static void refuses_rows_that_say_it_wrongly(void **state)
         const a2a_kept_task kept = {
             .row = str_of(row), .blocks = blocks, .block_count = ARRAY_LEN(blocks)};
         bay_err err = a2a_agent_restore(r->agent, &kept, true);
-        if (err != BAY_SYNTAX) {
+        if (err != BAY_ERR_SYNTAX) {
             fail_msg("%s: %s", bad[i], bay_err_text(err));
         }
     }
@@ -246,12 +246,12 @@ static void survives_any_damage(void **state)
         char was = *at;
         *at = telling[roll(&random, sizeof(telling) - 1)];
         bay_err err = restore_only(r);
-        assert_true(err == BAY_OK || err == BAY_SYNTAX);
+        assert_true(err == BAY_OK || err == BAY_ERR_SYNTAX);
         refused += err != BAY_OK;
         *at = was;
         if (err == BAY_OK) {
             told *listed = rig_ask(r, A2A_LIST_TASKS, "{\"includeArtifacts\":true}");
-            r->keep_says = BAY_IO; /* what is kept must stay */
+            r->keep_says = BAY_ERR_IO; /* what is kept must stay */
             a2a_agent_tick(r->agent);
             rig_close(r);
             told_free(listed);
@@ -288,7 +288,7 @@ static void refuses_one_block_for_two_things(void **state)
         const a2a_kept_task kept = {
             .row = str_of(row), .blocks = blocks, .block_count = ARRAY_LEN(blocks)};
         bay_err err = a2a_agent_restore(r->agent, &kept, true);
-        if (err != BAY_SYNTAX) {
+        if (err != BAY_ERR_SYNTAX) {
             fail_msg("%s: %s", bad[i], bay_err_text(err));
         }
     }
@@ -302,15 +302,15 @@ static void refuses_the_wrong_version(void **state)
     rig *r = rig_in_blocks();
     assert_memory_equal(r->rows[0].row, "{\"v\":2,", 7);
     r->rows[0].row[5] = '1';
-    assert_int_equal(restore_only(r), BAY_SYNTAX);
+    assert_int_equal(restore_only(r), BAY_ERR_SYNTAX);
     r->rows[0].row[5] = '3';
-    assert_int_equal(restore_only(r), BAY_SYNTAX);
+    assert_int_equal(restore_only(r), BAY_ERR_SYNTAX);
     rig_free(r);
     r = rig_new_keeping();
     told_free(rig_send(r, RIG_MESSAGE("1", "")));
     assert_memory_equal(r->rows[0].row, "{\"v\":1,", 7);
     r->rows[0].row[5] = '2';
-    assert_int_equal(restore_only(r), BAY_SYNTAX);
+    assert_int_equal(restore_only(r), BAY_ERR_SYNTAX);
     rig_free(r);
 }
 
@@ -483,7 +483,7 @@ static void cuts_anew_what_was_not_kept(void **state)
     (void)state;
     size_t before = blocks_of(r);
     size_t overflows = overflows_of(r);
-    r->keep_says = BAY_IO;
+    r->keep_says = BAY_ERR_IO;
     assert_int_equal(add(r->held, "a", LONG, 'x', true, false), BAY_OK);
     assert_int_equal(add(r->held, "b", LONG, 'y', false, true), BAY_OK);
     assert_int_equal(add(r->held, "c", LONG, 'z', false, true), BAY_OK);
@@ -492,7 +492,7 @@ static void cuts_anew_what_was_not_kept(void **state)
     a2a_agent_tick(r->agent); /* and again */
     assert_int_equal(blocks_of(r), before);
     r->keep_says = BAY_OK;
-    r->put_says = BAY_BUSY;
+    r->put_says = BAY_ERR_BUSY;
     r->now_ms += 1000;
     a2a_agent_tick(r->agent);
     assert_int_equal(blocks_of(r), before);
@@ -632,7 +632,7 @@ static void keeps_to_its_bounds(void **state)
     }
     assert_int_equal(added, 9);
     assert_survives(r);
-    assert_int_equal(add(r->held, "a", LONG, 'a', true, false), BAY_LIMIT);
+    assert_int_equal(add(r->held, "a", LONG, 'a', true, false), BAY_ERR_LIMIT);
     assert_int_equal(add(r->held, "a", 10, 'a', false, false), BAY_OK);
     assert_int_equal(add(r->held, "a", LONG, 'a', true, false), BAY_OK);
     rig_free(r);
@@ -675,7 +675,7 @@ static void run(void)
     }
     for (size_t i = 0; r->agent != NULL && i < r->row_count; i++) {
         bay_err err = rig_restore(r, &r->rows[i], true);
-        assert_true(err == BAY_OK || err == BAY_NOMEM); /* never damaged */
+        assert_true(err == BAY_OK || err == BAY_ERR_NOMEM); /* never damaged */
     }
     rig_free(r);
 }

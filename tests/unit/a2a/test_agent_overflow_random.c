@@ -36,7 +36,8 @@ static void add(rig *r)
              draw(3) == 0 ? ",{\"data\":[ 1, {\"x\" : \"\\u0001t 1 0 1\\u0001\"} ]}" : "");
     bool append = draw(4) > 0;
     bay_err err = a2a_turn_artifact(r->held, rig_json(json, &doc, &memory), append, draw(12) == 0);
-    assert_true(err == BAY_OK || err == BAY_INVALID || err == BAY_STATE || err == BAY_LIMIT);
+    assert_true(err == BAY_OK || err == BAY_ERR_INVALID || err == BAY_ERR_STATE ||
+                err == BAY_ERR_LIMIT);
     arena_fini(&memory);
 }
 
@@ -45,7 +46,7 @@ static void speak(rig *r, a2a_state state)
     char words[WORDS];
     size_t len = draw_words(words);
     bay_err err = a2a_turn_status_text(r->held, state, (bay_str){words, draw(5) == 0 ? 0 : len});
-    assert_true(err == BAY_OK || err == BAY_LIMIT);
+    assert_true(err == BAY_OK || err == BAY_ERR_LIMIT);
 }
 
 enum { CALLS = 80 };
@@ -84,7 +85,7 @@ static void remember(rig *r)
     char words[WORDS];
     size_t len = draw_words(words);
     bay_err err = a2a_turn_remember(r->held, (bay_str){words, len});
-    assert_true(err == BAY_OK || err == BAY_LIMIT);
+    assert_true(err == BAY_OK || err == BAY_ERR_LIMIT);
 }
 
 static void one_change(rig *r, unsigned number)
@@ -146,13 +147,13 @@ static void one_life(unsigned history, bool is_late)
     send(r, "{\"message\":{\"messageId\":\"0\",\"role\":\"ROLE_USER\",\"parts\":[{"
             "\"text\":\"x\"}]},\"configuration\":{\"returnImmediately\":true}}");
     for (unsigned i = 1; i < 60; i++) {
-        r->put_says = draw(6) == 0 ? BAY_BUSY : BAY_OK;
-        r->keep_says = draw(6) == 0 ? BAY_IO : BAY_OK;
+        r->put_says = draw(6) == 0 ? BAY_ERR_BUSY : BAY_OK;
+        r->keep_says = draw(6) == 0 ? BAY_ERR_IO : BAY_OK;
         r->is_keeping = !is_late || draw(3) == 0;
         r->keep_says = r->is_keeping ? r->keep_says : BAY_OK; /* it is written when it is put */
         one_change(r, i);
         if (is_late && draw(2) == 0) { /* one that failed may have been written all the same */
-            rig_confirm(r, draw(3) == 0 ? BAY_IO : BAY_OK);
+            rig_confirm(r, draw(3) == 0 ? BAY_ERR_IO : BAY_OK);
         }
         if (draw(3) == 0) {
             settle(r);

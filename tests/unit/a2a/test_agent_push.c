@@ -19,7 +19,7 @@ static void refuses_bad_ones(void **state)
     assert_refused(r, A2A_CREATE_PUSH_CONFIG, "{\"taskId\":\"none\",\"url\":\"https://x\"}",
                    A2A_E_TASK_NOT_FOUND);
     assert_refused(r, A2A_CREATE_PUSH_CONFIG, "{\"taskId\":\"" TASK_1 "\"}", A2A_E_INVALID_PARAMS);
-    r->url_says = BAY_DENIED;
+    r->url_says = BAY_ERR_DENIED;
     assert_refused(r, A2A_CREATE_PUSH_CONFIG,
                    "{\"taskId\":\"" TASK_1 "\",\"url\":\"https://localhost\"}",
                    A2A_E_INVALID_PARAMS);

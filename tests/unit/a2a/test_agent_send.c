@@ -71,7 +71,7 @@ static void refuses_what_the_card_lacks(void **state)
     rig_start(call);
     assert_failed(call, A2A_E_PUSH_NOT_SUPPORTED);
     told_free(call);
-    assert_int_equal(a2a_agent_set_card(r->agent, STR("[]"), STR("")), BAY_INVALID);
+    assert_int_equal(a2a_agent_set_card(r->agent, STR("[]"), STR("")), BAY_ERR_INVALID);
     assert_int_equal(a2a_agent_set_card(r->agent,
                                         STR("{\"capabilities\":{\"extendedAgentCard\":"
                                             "true}}"),
@@ -163,8 +163,8 @@ static void answer_ann(rig *r, a2a_turn *turn)
 {
     (void)r;
     assert_int_equal(rig_reply(turn, "hello"), BAY_OK);
-    assert_int_equal(rig_reply(turn, "twice"), BAY_STATE);
-    assert_int_equal(rig_status(turn, A2A_WORKING, NULL), BAY_STATE);
+    assert_int_equal(rig_reply(turn, "twice"), BAY_ERR_STATE);
+    assert_int_equal(rig_status(turn, A2A_WORKING, NULL), BAY_ERR_STATE);
     a2a_turn_end(turn);
 }
 
@@ -196,26 +196,26 @@ static void move_strangely(rig *r, a2a_turn *turn)
     arena memory;
     (void)r;
     json_val bad = rig_json("{\"parts\":[{\"text\":\"a\",\"url\":\"b\"}]}", &doc, &memory);
-    assert_int_equal(a2a_turn_status(turn, A2A_WORKING, bad, JSON_NONE), BAY_INVALID);
-    assert_int_equal(a2a_turn_reply(turn, bad), BAY_INVALID);
-    assert_int_equal(a2a_turn_artifact(turn, bad, false, false), BAY_INVALID);
+    assert_int_equal(a2a_turn_status(turn, A2A_WORKING, bad, JSON_NONE), BAY_ERR_INVALID);
+    assert_int_equal(a2a_turn_reply(turn, bad), BAY_ERR_INVALID);
+    assert_int_equal(a2a_turn_artifact(turn, bad, false, false), BAY_ERR_INVALID);
     arena_fini(&memory);
     bad = rig_json("{\"parts\":[]}", &doc, &memory);
-    assert_int_equal(a2a_turn_reply(turn, bad), BAY_INVALID);
+    assert_int_equal(a2a_turn_reply(turn, bad), BAY_ERR_INVALID);
     assert_int_equal(a2a_turn_status(turn, A2A_WORKING, JSON_NONE, json_get(bad, STR("parts"))),
-                     BAY_INVALID);
+                     BAY_ERR_INVALID);
     arena_fini(&memory);
-    assert_int_equal(rig_status(turn, A2A_STATE_UNSPECIFIED, NULL), BAY_STATE);
-    assert_int_equal(rig_status(turn, A2A_STATES, NULL), BAY_STATE);
-    assert_int_equal(rig_artifact(turn, "a", "x", true, false), BAY_INVALID);
+    assert_int_equal(rig_status(turn, A2A_STATE_UNSPECIFIED, NULL), BAY_ERR_STATE);
+    assert_int_equal(rig_status(turn, A2A_STATES, NULL), BAY_ERR_STATE);
+    assert_int_equal(rig_artifact(turn, "a", "x", true, false), BAY_ERR_INVALID);
     assert_int_equal(rig_artifact(turn, "a", "x", false, false), BAY_OK);
-    assert_int_equal(rig_reply(turn, "late"), BAY_STATE);
+    assert_int_equal(rig_reply(turn, "late"), BAY_ERR_STATE);
     assert_int_equal(rig_artifact(turn, "a", "y", true, true), BAY_OK);
-    assert_int_equal(rig_artifact(turn, "a", "z", true, false), BAY_STATE);
+    assert_int_equal(rig_artifact(turn, "a", "z", true, false), BAY_ERR_STATE);
     assert_int_equal(rig_artifact(turn, "b", "z", false, false), BAY_OK);
     assert_int_equal(rig_artifact(turn, "b", "only", false, false), BAY_OK);
     a2a_turn_end(turn);
-    assert_int_equal(rig_status(turn, A2A_WORKING, NULL), BAY_STATE);
+    assert_int_equal(rig_status(turn, A2A_WORKING, NULL), BAY_ERR_STATE);
     a2a_turn_end(turn);
 }
 
@@ -225,16 +225,16 @@ static void say_badly(rig *r, a2a_turn *turn)
     bay_str too_long = {large, A2A_PART_BYTES + 1};
     (void)r;
     assert_non_null(large);
-    assert_int_equal(a2a_turn_status_text(turn, A2A_WORKING, too_long), BAY_INVALID);
-    assert_int_equal(a2a_turn_reply_text(turn, too_long), BAY_INVALID);
+    assert_int_equal(a2a_turn_status_text(turn, A2A_WORKING, too_long), BAY_ERR_INVALID);
+    assert_int_equal(a2a_turn_reply_text(turn, too_long), BAY_ERR_INVALID);
     free(large);
-    assert_int_equal(a2a_turn_status_text(turn, A2A_STATES, STR("x")), BAY_STATE);
+    assert_int_equal(a2a_turn_status_text(turn, A2A_STATES, STR("x")), BAY_ERR_STATE);
     assert_int_equal(a2a_turn_status_text(turn, A2A_WORKING, STR("a\"\xff")), BAY_OK);
-    assert_int_equal(a2a_turn_reply_text(turn, STR("late")), BAY_STATE);
+    assert_int_equal(a2a_turn_reply_text(turn, STR("late")), BAY_ERR_STATE);
     assert_int_equal(a2a_turn_status_text(turn, A2A_COMPLETED, (bay_str){NULL, 0}), BAY_OK);
     a2a_turn_end(turn);
-    assert_int_equal(a2a_turn_status_text(turn, A2A_COMPLETED, STR("x")), BAY_STATE);
-    assert_int_equal(a2a_turn_reply_text(turn, STR("x")), BAY_STATE);
+    assert_int_equal(a2a_turn_status_text(turn, A2A_COMPLETED, STR("x")), BAY_ERR_STATE);
+    assert_int_equal(a2a_turn_reply_text(turn, STR("x")), BAY_ERR_STATE);
 }
 
 static void complete_by_text(rig *r, a2a_turn *turn)
@@ -323,7 +323,7 @@ static void waits_and_asks_back(void **state)
     assert_true(a2a_turn_is_new(r->held));
     assert_int_equal(rig_status(r->held, A2A_WORKING, NULL), BAY_OK);
     assert_int_equal(first->ended, 0);
-    assert_int_equal(rig_status(r->held, A2A_SUBMITTED, NULL), BAY_STATE);
+    assert_int_equal(rig_status(r->held, A2A_SUBMITTED, NULL), BAY_ERR_STATE);
     assert_int_equal(rig_status(r->held, A2A_INPUT_REQUIRED, "which?"), BAY_OK);
     assert_answered(first);
     assert_holds(first->result, "TASK_STATE_INPUT_REQUIRED");
@@ -337,7 +337,7 @@ static void waits_and_asks_back(void **state)
     a2a_turn *old = a2a_turn_ref(r->held);
     a2a_turn_end(old);
     assert_int_equal(r->turns, 2);
-    assert_int_equal(rig_status(old, A2A_COMPLETED, NULL), BAY_STATE);
+    assert_int_equal(rig_status(old, A2A_COMPLETED, NULL), BAY_ERR_STATE);
     a2a_turn_unref(old);
     assert_false(a2a_turn_is_new(r->held));
     assert_true(str_eq(a2a_turn_task_id(r->held), STR(TASK_1)));
@@ -370,7 +370,7 @@ static void returns_at_once(void **state)
     assert_answered(call);
     assert_holds(call->result, "TASK_STATE_SUBMITTED");
     assert_lacks(call->result, "history");
-    assert_int_equal(rig_reply(r->held, "too late"), BAY_STATE);
+    assert_int_equal(rig_reply(r->held, "too late"), BAY_ERR_STATE);
     told_free(call);
     r->turn = answer_ann;
     call = rig_send(r, params);
@@ -385,7 +385,7 @@ static void end_when_canceled(rig *r, a2a_turn *turn)
 {
     (void)r;
     assert_true(a2a_turn_is_canceled(turn));
-    assert_int_equal(rig_status(turn, A2A_COMPLETED, "no"), BAY_STATE);
+    assert_int_equal(rig_status(turn, A2A_COMPLETED, "no"), BAY_ERR_STATE);
     a2a_turn_end(turn);
 }
 
@@ -408,8 +408,8 @@ static void cancels_once(void **state)
         assert_answered(send);
         assert_holds(send->result, "TASK_STATE_CANCELED");
         assert_int_equal(r->cancels, ends_inside + 1);
-        assert_int_equal(rig_status(r->held, A2A_COMPLETED, NULL), BAY_STATE);
-        assert_int_equal(rig_artifact(r->held, "a", "x", false, false), BAY_STATE);
+        assert_int_equal(rig_status(r->held, A2A_COMPLETED, NULL), BAY_ERR_STATE);
+        assert_int_equal(rig_artifact(r->held, "a", "x", false, false), BAY_ERR_STATE);
         assert_refused(r, A2A_CANCEL_TASK, params, A2A_E_TASK_NOT_CANCELABLE);
         a2a_turn_end(r->held);
         told *get = rig_ask(r, A2A_GET_TASK, params);
@@ -544,12 +544,12 @@ static void holds_its_bounds(void **state)
     }
     assert_int_equal(rig_artifact(one, "a", "x", false, false), BAY_OK);
     assert_int_equal(rig_artifact(one, "b", "x", false, false), BAY_OK);
-    assert_int_equal(rig_artifact(one, "c", "x", false, false), BAY_LIMIT);
+    assert_int_equal(rig_artifact(one, "c", "x", false, false), BAY_ERR_LIMIT);
     bay_err err = BAY_OK;
     for (int i = 0; i < 10000 && err == BAY_OK; i++) {
         err = rig_artifact(one, "a", "more and more of it", true, false);
     }
-    assert_int_equal(err, BAY_LIMIT);
+    assert_int_equal(err, BAY_ERR_LIMIT);
     rig_complete(r, one);
     assert_answered(first);
     assert_holds(first->result, "\"history\":[{\"taskId\"");
@@ -564,7 +564,7 @@ static void holds_its_bounds(void **state)
     a2a_turn_unref(one);
     rig_close(r);
     assert_failed(second, A2A_E_UNAVAILABLE);
-    assert_int_equal(rig_status(r->held, A2A_WORKING, NULL), BAY_CLOSED);
+    assert_int_equal(rig_status(r->held, A2A_WORKING, NULL), BAY_ERR_CLOSED);
     a2a_turn_end(r->held);
     told_free(first);
     told_free(second);

@@ -151,7 +151,7 @@ static void tells_all_the_same(void **state)
     }
     assert_int_equal(rig_artifact(r->held, "a", "x", false, false), BAY_OK);
     rig_leave(calls[3]);
-    calls[5]->says = BAY_CLOSED;
+    calls[5]->says = BAY_ERR_CLOSED;
     assert_int_equal(rig_artifact(r->held, "a", "y", true, false), BAY_OK);
     assert_int_equal(calls[3]->ended, 1);
     assert_int_equal(calls[5]->ended, 1);
@@ -179,7 +179,7 @@ static void waits_for_slow_readers(void **state)
     (void)state;
     r->turn = rig_hold;
     told *slow = rig_stream(r, RIG_MESSAGE("m", ""));
-    slow->says = BAY_AGAIN;
+    slow->says = BAY_ERR_AGAIN;
     assert_int_equal(rig_status(r->held, A2A_WORKING, NULL), BAY_OK);
     assert_int_equal(slow->event_count, 1); /* the task, and no more until it is drained */
     told *quick = subscribe(r, 0);
@@ -190,7 +190,7 @@ static void waits_for_slow_readers(void **state)
     assert_int_equal(quick->event_count, 11);
     rig_drain(slow);
     assert_int_equal(slow->event_count, 12);
-    slow->says = BAY_AGAIN;
+    slow->says = BAY_ERR_AGAIN;
     rig_complete(r, r->held); /* the last event is taken, too */
     assert_int_equal(slow->event_count, 13);
     assert_int_equal(slow->ended, 1);
@@ -211,7 +211,7 @@ static void ends_what_is_too_far_behind(void **state)
     rig_open(r);
     r->turn = rig_hold;
     told *slow = rig_stream(r, RIG_MESSAGE("m", ""));
-    slow->says = BAY_AGAIN;
+    slow->says = BAY_ERR_AGAIN;
     assert_int_equal(rig_status(r->held, A2A_WORKING, NULL), BAY_OK);
     for (int i = 0; i < 10; i++) {
         assert_int_equal(rig_artifact(r->held, "a", "x", i > 0, false), BAY_OK);

@@ -236,7 +236,7 @@ static void disturb(walk *self)
         rig_leave(call);
         break;
     case 1:
-        call->says = BAY_AGAIN;
+        call->says = BAY_ERR_AGAIN;
         break;
     default:
         rig_drain(call);
@@ -252,7 +252,7 @@ static void keep(walk *self)
     }
     if (roll(self, 12) == 0) {
         self->has_failed_keeping = true;
-        rig_confirm(r, BAY_IO);
+        rig_confirm(r, BAY_ERR_IO);
     } else {
         rig_confirm(r, BAY_OK);
     }
@@ -326,10 +326,11 @@ static void walks(void **state)
         }
         a2a_agent_free(self.rig->agent);
         self.rig->agent = NULL;
-        rig_confirm(self.rig, BAY_CANCELLED);
+        rig_confirm(self.rig, BAY_ERR_CANCELLED);
         for (size_t i = 0; i < CALLS; i++) {
             if (self.actors[i].turn != NULL) {
-                assert_int_equal(rig_status(self.actors[i].turn, A2A_WORKING, NULL), BAY_CLOSED);
+                assert_int_equal(rig_status(self.actors[i].turn, A2A_WORKING, NULL),
+                                 BAY_ERR_CLOSED);
                 drop(&self.actors[i]);
             }
         }

@@ -10,7 +10,7 @@ enum { BYTES = 1 << 20 };
 
 static void is_told(bay_err err)
 {
-    if (err != BAY_OK && err != BAY_NOMEM) {
+    if (err != BAY_OK && err != BAY_ERR_NOMEM) {
         fail_msg("%s", bay_err_text(err));
     }
 }
@@ -103,7 +103,7 @@ static void callers(void **state)
         from.binding = A2A_HTTP_JSON;
         bay_err err =
             a2a_response_read(&from, A2A_GET_TASK, 404, error, STR(""), &memory, &result, &fault);
-        assert_true(err == BAY_REMOTE || err == BAY_NOMEM);
+        assert_true(err == BAY_ERR_REMOTE || err == BAY_ERR_NOMEM);
         buf_fini(&body);
         arena_fini(&memory);
         failing_memory_check();

@@ -105,7 +105,7 @@ static void bad_params_are_refused_where_they_are_bad(void **state)
         /* Nobody need listen. */
         assert_int_equal(a2a_params_read(bad_params[i].form, bad_params[i].method,
                                          fx_json(&self, bad_params[i].params), &self.out, NULL),
-                         BAY_PROTOCOL);
+                         BAY_ERR_PROTOCOL);
     }
     fx_fini(&self);
 }
@@ -131,9 +131,9 @@ static void methods_that_a_form_lacks_are_not_found(void **state)
                    A2A_E_METHOD_NOT_FOUND, "not in this version");
         assert_int_equal(
             a2a_params_write(cases[i].form, cases[i].method, none, &self.out, &self.fault),
-            BAY_UNSUPPORTED);
+            BAY_ERR_UNSUPPORTED);
         assert_int_equal(a2a_result_write(cases[i].form, cases[i].method, none, &self.out),
-                         BAY_UNSUPPORTED);
+                         BAY_ERR_UNSUPPORTED);
         assert_int_equal(self.out.len, 0);
     }
     fx_fini(&self);
@@ -371,7 +371,7 @@ static void every_lack_of_memory_is_told(void **state)
             buf_init(&out, 1U << 16);
             arena_init(&memory, 1U << 20);
             bay_err err = a2a_params_read((a2a_form)form, A2A_SEND_MESSAGE, value, &out, NULL);
-            assert_true(err == BAY_OK || err == BAY_NOMEM);
+            assert_true(err == BAY_OK || err == BAY_ERR_NOMEM);
             assert_true(err == BAY_OK || out.len == 0);
             if (err == BAY_OK && json_parse(&doc, buf_view(&out), NULL, &memory, NULL) == BAY_OK) {
                 for (size_t to = 0; to < A2A_FORMS; to++) {
@@ -379,7 +379,7 @@ static void every_lack_of_memory_is_told(void **state)
                     buf_init(&made, 1U << 16);
                     err = a2a_params_write((a2a_form)to, A2A_SEND_MESSAGE, json_root(&doc), &made,
                                            NULL);
-                    assert_true(err == BAY_OK || err == BAY_NOMEM);
+                    assert_true(err == BAY_OK || err == BAY_ERR_NOMEM);
                     buf_fini(&made);
                 }
             }

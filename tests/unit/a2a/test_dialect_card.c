@@ -81,7 +81,7 @@ static void a_card_without_older_interfaces_has_no_older_form(void **state)
         &self, "{'name':'n','description':'','supportedInterfaces':[{'url':'u','protocolBinding':"
                "'JSONRPC','protocolVersion':'1.0'}],'version':'','capabilities':{},"
                "'defaultInputModes':[],'defaultOutputModes':[],'skills':[]}");
-    assert_int_equal(a2a_card_write(A2A_CARD_0_3, card, &self.out), BAY_VERSION);
+    assert_int_equal(a2a_card_write(A2A_CARD_0_3, card, &self.out), BAY_ERR_VERSION);
     assert_int_equal(self.out.len, 0);
     fx_ok(&self, a2a_card_write(A2A_CARD_HYBRID, card, &self.out));
     assert_true(str_eq(buf_view(&self.out), json_raw(card)));
@@ -258,15 +258,15 @@ static void every_lack_of_memory_is_told(void **state)
             a2a_version version;
             buf_init(&out, 1U << 16);
             bay_err err = a2a_card_read(card, &out, &version, NULL);
-            assert_true(err == BAY_OK || err == BAY_NOMEM);
+            assert_true(err == BAY_OK || err == BAY_ERR_NOMEM);
             for (size_t form = 0; form <= A2A_CARD_0_3; form++) {
                 buf_clear(&out);
                 err = a2a_card_write((a2a_card_form)form, ours, &out);
-                assert_true(err == BAY_OK || err == BAY_NOMEM);
+                assert_true(err == BAY_OK || err == BAY_ERR_NOMEM);
             }
             buf_clear(&out);
             err = a2a_result_write(A2A_FORM_0_3_PROTO, A2A_GET_EXTENDED_CARD, ours, &out);
-            assert_true(err == BAY_OK || err == BAY_NOMEM);
+            assert_true(err == BAY_OK || err == BAY_ERR_NOMEM);
             buf_fini(&out);
             failing_memory_check();
         }

@@ -279,7 +279,7 @@ static void what_cannot_be_viewed_leaves_nothing(void **state)
         arena_init(&small, i == ARRAY_LEN(wrong) ? 64 : 1 << 16);
         json_val event = i == ARRAY_LEN(wrong) ? theirs : fx_json(&self, wrong[i]);
         bay_err err = a2a_event_view(A2A_FORM_0_3, event, &small, &view, &is_last, &self.fault);
-        assert_int_equal(err, i == ARRAY_LEN(wrong) ? BAY_LIMIT : BAY_PROTOCOL);
+        assert_int_equal(err, i == ARRAY_LEN(wrong) ? BAY_ERR_LIMIT : BAY_ERR_PROTOCOL);
         assert_ptr_equal(json_raw(view).at, json_raw(theirs).at);
         assert_false(is_last);
         arena_fini(&small);

@@ -54,7 +54,7 @@ bay_err a2a_text_view(bay_str text, json_val known, arena *memory, json_val *out
     if (!json_is(known, JSON_MISSING)) {
         return BAY_OK;
     }
-    bay_err err = doc != NULL ? json_parse(doc, text, NULL, memory, NULL) : BAY_NOMEM;
+    bay_err err = doc != NULL ? json_parse(doc, text, NULL, memory, NULL) : BAY_ERR_NOMEM;
     *out = err == BAY_OK ? json_root(doc) : known;
     return err;
 }
@@ -78,8 +78,8 @@ static void two_forms_have_no_protobuf(void **state)
     made.written = made.encoded = 0;
     a2a_event *event = a2a_event_new(str_of(event_text), 1, false);
     bay_str out = STR("as before");
-    assert_int_equal(a2a_event_in(event, A2A_FORM_0_3, true, &out), BAY_INVALID);
-    assert_int_equal(a2a_event_in(event, A2A_FORM_0_1, true, &out), BAY_INVALID);
+    assert_int_equal(a2a_event_in(event, A2A_FORM_0_3, true, &out), BAY_ERR_INVALID);
+    assert_int_equal(a2a_event_in(event, A2A_FORM_0_1, true, &out), BAY_ERR_INVALID);
     assert_true(str_eq(out, STR("as before")));
     assert_int_equal(made.written + made.encoded, 0);
     a2a_event_unref(event);
@@ -92,10 +92,10 @@ static void what_fails_is_tried_again(void **state)
     a2a_event *event = a2a_event_new(str_of(event_text), 1, false);
     bay_str out = STR("as before");
     size_t bytes = a2a_event_bytes(event);
-    made.err = BAY_LIMIT;
-    assert_int_equal(a2a_event_in(event, A2A_FORM_0_3, false, &out), BAY_LIMIT);
-    made.err = BAY_PROTOCOL;
-    assert_int_equal(a2a_event_in(event, A2A_FORM_1_0, true, &out), BAY_INTERNAL);
+    made.err = BAY_ERR_LIMIT;
+    assert_int_equal(a2a_event_in(event, A2A_FORM_0_3, false, &out), BAY_ERR_LIMIT);
+    made.err = BAY_ERR_PROTOCOL;
+    assert_int_equal(a2a_event_in(event, A2A_FORM_1_0, true, &out), BAY_ERR_INTERNAL);
     assert_true(str_eq(out, STR("as before")));
     assert_int_equal(a2a_event_bytes(event), bytes);
     made.err = BAY_OK;
@@ -109,7 +109,7 @@ static void what_is_no_json_has_no_other_form(void **state)
     (void)state;
     a2a_event *event = a2a_event_new(STR("{"), 1, false);
     bay_str out;
-    assert_int_equal(a2a_event_in(event, A2A_FORM_0_3, false, &out), BAY_SYNTAX);
+    assert_int_equal(a2a_event_in(event, A2A_FORM_0_3, false, &out), BAY_ERR_SYNTAX);
     assert_int_equal(a2a_event_in(event, A2A_FORM_1_0, false, &out), BAY_OK);
     a2a_event_unref(event);
 }
@@ -158,7 +158,7 @@ static void what_was_lent_is_not_read_again(void **state)
     a2a_event *event = a2a_event_new(STR("{"), 1, false);
     a2a_event_lend(event, json_root(&doc));
     a2a_event_lend(event, JSON_NONE);
-    assert_int_equal(a2a_event_in(event, A2A_FORM_0_3, false, &out), BAY_SYNTAX);
+    assert_int_equal(a2a_event_in(event, A2A_FORM_0_3, false, &out), BAY_ERR_SYNTAX);
     a2a_event_lend(event, json_root(&doc));
     assert_int_equal(a2a_event_in(event, A2A_FORM_0_3, false, &out), BAY_OK);
     assert_true(str_eq(out, STR("[1,{\"message\":{\"messageId\":\"m\"}}]")));
@@ -209,10 +209,10 @@ static void every_lack_of_memory_is_told(void **state)
         for (size_t form = 0; event != NULL && form < A2A_FORMS; form++) {
             bay_str out;
             bay_err err = a2a_event_in(event, (a2a_form)form, false, &out);
-            assert_true(err == BAY_OK || err == BAY_NOMEM);
+            assert_true(err == BAY_OK || err == BAY_ERR_NOMEM);
             if (form == A2A_FORM_1_0 || form == A2A_FORM_0_3_PROTO) {
                 err = a2a_event_in(event, (a2a_form)form, true, &out);
-                assert_true(err == BAY_OK || err == BAY_NOMEM);
+                assert_true(err == BAY_OK || err == BAY_ERR_NOMEM);
             }
         }
         a2a_event_unref(event);

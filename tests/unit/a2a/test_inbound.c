@@ -69,7 +69,7 @@ static void what_is_no_request_is_refused(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         a2a_inbound out;
         bay_err err = take(&self, cases[i].body, cases[i].version, &out);
-        if (err != BAY_PROTOCOL || self.fault.error != cases[i].error ||
+        if (err != BAY_ERR_PROTOCOL || self.fault.error != cases[i].error ||
             !str_eq(out.rpc_id, str_of(cases[i].rpc_id)) || self.fault.text[0] == '\0') {
             fail_msg("%s: %d, %d \"%s\", id %.*s", cases[i].body, (int)err, (int)self.fault.error,
                      self.fault.text, BAY_STR(out.rpc_id));
@@ -80,7 +80,7 @@ static void what_is_no_request_is_refused(void **state)
     a2a_inbound out;
     assert_int_equal(a2a_jsonrpc_read(fx_quotes(&self, GET_TASK), (bay_str){NULL, 0}, &strict,
                                       &self.memory, &out, &self.fault),
-                     BAY_PROTOCOL);
+                     BAY_ERR_PROTOCOL);
     assert_int_equal(self.fault.error, A2A_E_METHOD_NOT_FOUND);
     fx_fini(&self);
 }

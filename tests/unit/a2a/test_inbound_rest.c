@@ -39,7 +39,7 @@ static void what_is_no_path_of_ours_is_not_found(void **state)
         a2a_inbound out;
         bay_str allow;
         bay_err err = take(&self, &(asked){"GET", paths[i], "", "", NULL}, &out, &allow);
-        if (err != BAY_NOTFOUND || allow.len > 0) {
+        if (err != BAY_ERR_NOT_FOUND || allow.len > 0) {
             fail_msg("%s: %s", paths[i], bay_err_text(err));
         }
     }

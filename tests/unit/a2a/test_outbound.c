@@ -52,7 +52,7 @@ static void a_card_without_an_interface_for_us_is_told(void **state)
         fx_clear(&self);
         assert_int_equal(a2a_interfaces_of(fx_json(&self, cards[i]), &self.memory, found, 2, &count,
                                            &self.fault),
-                         BAY_VERSION);
+                         BAY_ERR_VERSION);
         assert_int_equal(self.fault.error, A2A_E_VERSION_NOT_SUPPORTED);
         assert_int_equal(count, 7);
     }
@@ -141,7 +141,7 @@ static void what_a_version_lacks_is_unsupported(void **state)
         assert_int_equal(request_write(&to, cases[i].method,
                                        fx_json(&self, params_of[cases[i].method]), STR("1"), false,
                                        &self.memory, &request, &self.fault),
-                         BAY_UNSUPPORTED);
+                         BAY_ERR_UNSUPPORTED);
         assert_int_equal(self.fault.error, A2A_E_UNSUPPORTED_OPERATION);
     }
     fx_fini(&self);
@@ -378,7 +378,7 @@ static void errors_of_agents_are_theirs(void **state)
         fx_clear(&self);
         bay_err err = response_read(&from, A2A_GET_TASK, cases[i].status,
                                     fx_quotes(&self, cases[i].body), STR("1"), &self);
-        if (err != BAY_REMOTE || self.fault.error != cases[i].error ||
+        if (err != BAY_ERR_REMOTE || self.fault.error != cases[i].error ||
             strstr(self.fault.text, cases[i].text) == NULL) {
             fail_msg("case %zu: %s, %d \"%s\"", i, bay_err_text(err), (int)self.fault.error,
                      self.fault.text);
@@ -450,20 +450,21 @@ static void events_are_read_in_their_form(void **state)
         const char *event;
         bool is_last;
     } cases[] = {
-        {A2A_JSONRPC, A2A_1_0, "", "x", BAY_PROTOCOL, A2A_E_INVALID_AGENT_RESPONSE, NULL, false},
-        {A2A_JSONRPC, A2A_1_0, "", "{'task':" TASK "}", BAY_PROTOCOL, A2A_E_INVALID_AGENT_RESPONSE,
-         NULL, false},
-        {A2A_JSONRPC, A2A_1_0, "", RPC("'result':{}"), BAY_PROTOCOL, A2A_E_INVALID_AGENT_RESPONSE,
-         NULL, false},
-        {A2A_JSONRPC, A2A_1_0, "", RPC("'error':{'code':-32001,'message':'x'}"), BAY_REMOTE,
+        {A2A_JSONRPC, A2A_1_0, "", "x", BAY_ERR_PROTOCOL, A2A_E_INVALID_AGENT_RESPONSE, NULL,
+         false},
+        {A2A_JSONRPC, A2A_1_0, "", "{'task':" TASK "}", BAY_ERR_PROTOCOL,
+         A2A_E_INVALID_AGENT_RESPONSE, NULL, false},
+        {A2A_JSONRPC, A2A_1_0, "", RPC("'result':{}"), BAY_ERR_PROTOCOL,
+         A2A_E_INVALID_AGENT_RESPONSE, NULL, false},
+        {A2A_JSONRPC, A2A_1_0, "", RPC("'error':{'code':-32001,'message':'x'}"), BAY_ERR_REMOTE,
          A2A_E_TASK_NOT_FOUND, NULL, false},
-        {A2A_JSONRPC, A2A_1_0, "error", "{'code':-32001,'message':'x'}", BAY_REMOTE,
+        {A2A_JSONRPC, A2A_1_0, "error", "{'code':-32001,'message':'x'}", BAY_ERR_REMOTE,
          A2A_E_TASK_NOT_FOUND, NULL, false},
         {A2A_HTTP_JSON, A2A_1_0, "",
          "{'error':{'code':404,'details':[{'reason':'TASK_NOT_FOUND'}]}"
          "}",
-         BAY_REMOTE, A2A_E_TASK_NOT_FOUND, NULL, false},
-        {A2A_HTTP_JSON, A2A_0_3, "error", "{'code':-32004,'message':'x'}", BAY_REMOTE,
+         BAY_ERR_REMOTE, A2A_E_TASK_NOT_FOUND, NULL, false},
+        {A2A_HTTP_JSON, A2A_0_3, "error", "{'code':-32004,'message':'x'}", BAY_ERR_REMOTE,
          A2A_E_UNSUPPORTED_OPERATION, NULL, false},
         {A2A_HTTP_JSON, A2A_1_0, "message", "{'task':" TASK "}", BAY_OK, A2A_NO_ERROR,
          "{'task':" TASK "}", false},

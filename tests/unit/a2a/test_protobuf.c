@@ -98,7 +98,7 @@ static void refuses(void **state)
             print_error("%s\n  %s\n  %s\n", row->bytes, row->fault, fault.text);
         }
         assert_string_equal(fault.text, row->fault);
-        assert_int_equal(err, BAY_PROTOCOL);
+        assert_int_equal(err, BAY_ERR_PROTOCOL);
         assert_int_equal(fault.error, A2A_E_INVALID_PARAMS);
         assert_text(buf_view(&out), "kept");
         buf_fini(&out);
@@ -152,7 +152,7 @@ static void refuses_what_does_not_fit(void **state)
         if (err == BAY_OK) {
             print_error("%s\n", unfit_texts[i].json);
         }
-        assert_int_equal(err, BAY_PROTOCOL);
+        assert_int_equal(err, BAY_ERR_PROTOCOL);
         assert_string_equal(fault.text, unfit_texts[i].fault);
         assert_text(buf_view(&out), "kept");
         buf_fini(&out);
@@ -198,7 +198,7 @@ static void respects_the_bounds(void **state)
             buf_clear(&out);
             put_lists(&bytes, levels, are_objects);
             bay_err err = a2a_from_protobuf(A2A_TYPE_PART, buf_view(&bytes), &out, &fault);
-            assert_int_equal(err, levels < A2A_DEPTH ? BAY_OK : BAY_PROTOCOL);
+            assert_int_equal(err, levels < A2A_DEPTH ? BAY_OK : BAY_ERR_PROTOCOL);
             assert_string_equal(fault.text, levels < A2A_DEPTH ? "" : "data: nested too deeply");
         }
         /* the way back has the same end */
@@ -215,7 +215,7 @@ static void respects_the_bounds(void **state)
             }
             buf_lit(&out, "}\0");
             assert_int_equal(to_protobuf(A2A_TYPE_PART, out.at, &bytes, NULL),
-                             levels < A2A_DEPTH ? BAY_OK : BAY_PROTOCOL);
+                             levels < A2A_DEPTH ? BAY_OK : BAY_ERR_PROTOCOL);
         }
     }
     for (size_t parts = A2A_PARTS; parts <= A2A_PARTS + 1; parts++) {
@@ -226,7 +226,7 @@ static void respects_the_bounds(void **state)
             put_hex(&bytes, "2a020a00");
         }
         assert_int_equal(a2a_from_protobuf(A2A_TYPE_MESSAGE, buf_view(&bytes), &out, NULL),
-                         parts <= A2A_PARTS ? BAY_OK : BAY_PROTOCOL);
+                         parts <= A2A_PARTS ? BAY_OK : BAY_ERR_PROTOCOL);
     }
     /* In a task chunks have become one artifact: {"id":"t","status":…,"artifacts":[…]} and back. */
     for (size_t parts = A2A_WHOLE_PARTS; parts <= A2A_WHOLE_PARTS + 1; parts++) {
@@ -243,7 +243,7 @@ static void respects_the_bounds(void **state)
         buf_char(&json, '\0');
         assert_int_equal(to_protobuf(A2A_TYPE_TASK, json.at, &bytes, NULL), BAY_OK);
         assert_int_equal(a2a_from_protobuf(A2A_TYPE_TASK, buf_view(&bytes), &out, NULL),
-                         parts <= A2A_WHOLE_PARTS ? BAY_OK : BAY_PROTOCOL);
+                         parts <= A2A_WHOLE_PARTS ? BAY_OK : BAY_ERR_PROTOCOL);
         buf_fini(&json);
     }
     for (size_t extra = 0; extra < 2; extra++) {
@@ -257,7 +257,7 @@ static void respects_the_bounds(void **state)
             free(long_text);
             a2a_fault fault = {0};
             assert_int_equal(a2a_from_protobuf(A2A_TYPE_PART, buf_view(&bytes), &out, &fault),
-                             extra == 0 ? BAY_OK : BAY_PROTOCOL);
+                             extra == 0 ? BAY_OK : BAY_ERR_PROTOCOL);
             assert_string_equal(fault.text, extra == 0    ? ""
                                             : number == 1 ? "text: too long"
                                                           : "raw: too long");
@@ -299,7 +299,7 @@ static void merges_no_more_than_is_worth_it(void **state)
         buf_init(&out, 1U << 20);
         protobuf_put_bytes(&bytes, 4, buf_view(&inner));
         assert_int_equal(a2a_from_protobuf(A2A_TYPE_PART, buf_view(&bytes), &out, &fault),
-                         blocks == 1 ? BAY_OK : BAY_PROTOCOL);
+                         blocks == 1 ? BAY_OK : BAY_ERR_PROTOCOL);
         assert_string_equal(fault.text, blocks == 1 ? "" : "data: is in too many blocks");
         buf_fini(&out);
         buf_fini(&bytes);

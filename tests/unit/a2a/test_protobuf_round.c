@@ -20,8 +20,8 @@ static void refuses_what_is_cut(const char *json, a2a_type type)
         buf out;
         buf_init(&out, 1U << 20);
         bay_err err = a2a_from_protobuf(type, (bay_str){exact, len}, &out, NULL);
-        assert_true(err == BAY_OK || (err == BAY_PROTOCOL && out.len == 0));
-        refusals += err == BAY_PROTOCOL;
+        assert_true(err == BAY_OK || (err == BAY_ERR_PROTOCOL && out.len == 0));
+        refusals += err == BAY_ERR_PROTOCOL;
         buf_fini(&out);
         free(exact);
     }
@@ -422,32 +422,32 @@ static void survives_lack_of_memory(void **state)
         buf out;
         buf_init(&out, 1U << 20);
         bay_err err = a2a_to_protobuf(A2A_TYPE_AGENT_CARD, value, &out, NULL);
-        assert_true(err == BAY_OK || (err == BAY_NOMEM && out.len == 0));
+        assert_true(err == BAY_OK || (err == BAY_ERR_NOMEM && out.len == 0));
         buf_clear(&out);
         err = a2a_to_protobuf(A2A_TYPE_PART, escaped, &out, NULL);
-        assert_true(err == BAY_OK || (err == BAY_NOMEM && out.len == 0));
+        assert_true(err == BAY_OK || (err == BAY_ERR_NOMEM && out.len == 0));
         buf_clear(&out);
         err = a2a_from_protobuf(A2A_TYPE_AGENT_CARD, buf_view(&bytes), &out, NULL);
-        assert_true(err == BAY_OK || (err == BAY_NOMEM && out.len == 0));
+        assert_true(err == BAY_OK || (err == BAY_ERR_NOMEM && out.len == 0));
         buf_clear(&out);
         err = a2a_from_protobuf(A2A_TYPE_CLIENT_CREDENTIALS_OAUTH_FLOW, buf_view(&blocks), &out,
                                 NULL);
-        assert_true(err == BAY_OK || (err == BAY_NOMEM && out.len == 0));
+        assert_true(err == BAY_OK || (err == BAY_ERR_NOMEM && out.len == 0));
         buf_clear(&out);
         err = a2a_from_protobuf(A2A_TYPE_SECURITY_SCHEME,
                                 (bay_str){"\x2a\x03\x0a\x01\x61\x2a\x00", 7}, &out, NULL);
-        assert_true(err == BAY_OK || (err == BAY_NOMEM && out.len == 0));
+        assert_true(err == BAY_OK || (err == BAY_ERR_NOMEM && out.len == 0));
         buf_fini(&out);
         failing_memory_check();
     }
     for (size_t room = 0; room < bytes.len; room += 7) {
         buf out;
         buf_init(&out, room);
-        assert_int_equal(a2a_to_protobuf(A2A_TYPE_AGENT_CARD, value, &out, NULL), BAY_LIMIT);
+        assert_int_equal(a2a_to_protobuf(A2A_TYPE_AGENT_CARD, value, &out, NULL), BAY_ERR_LIMIT);
         assert_int_equal(out.len, 0);
         buf_clear(&out);
         assert_int_equal(a2a_from_protobuf(A2A_TYPE_AGENT_CARD, buf_view(&bytes), &out, NULL),
-                         BAY_LIMIT);
+                         BAY_ERR_LIMIT);
         assert_int_equal(out.len, 0);
         buf_fini(&out);
     }

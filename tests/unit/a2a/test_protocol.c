@@ -120,7 +120,7 @@ static void every_method_has_a_name_of_its_own(void **state)
 static void a_fault_is_cut_between_characters(void **state)
 {
     (void)state;
-    assert_int_equal(a2a_fault_set(NULL, A2A_E_INTERNAL, "nobody listens"), BAY_PROTOCOL);
+    assert_int_equal(a2a_fault_set(NULL, A2A_E_INTERNAL, "nobody listens"), BAY_ERR_PROTOCOL);
     static const char *const tails[] = {"x", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80"};
     for (size_t tail = 0; tail < ARRAY_LEN(tails); tail++) {
         size_t len = strlen(tails[tail]);
@@ -129,7 +129,8 @@ static void a_fault_is_cut_between_characters(void **state)
             memset(text, 'a', before);
             memcpy(text + before, tails[tail], len + 1);
             a2a_fault fault;
-            assert_int_equal(a2a_fault_set(&fault, A2A_E_PARSE_ERROR, "%s", text), BAY_PROTOCOL);
+            assert_int_equal(a2a_fault_set(&fault, A2A_E_PARSE_ERROR, "%s", text),
+                             BAY_ERR_PROTOCOL);
             assert_int_equal(fault.error, A2A_E_PARSE_ERROR);
             size_t whole = before + len < A2A_FAULT_BYTES ? before + len
                            : before < A2A_FAULT_BYTES     ? before

@@ -151,13 +151,13 @@ static void configurations_that_are_refused(void **state)
         a2a_fault fault = {.error = A2A_NO_ERROR};
         arena_init(&memory, 1 << 20);
         assert_int_equal(json_parse(&doc, str_of(configs[i]), NULL, &memory, NULL), BAY_OK);
-        if (a2a_push_config_check(json_root(&doc), &fault) != BAY_PROTOCOL) {
+        if (a2a_push_config_check(json_root(&doc), &fault) != BAY_ERR_PROTOCOL) {
             fail_msg("fine: %s", configs[i]);
         }
         assert_int_equal(fault.error, A2A_E_INVALID_PARAMS);
         assert_null(strstr(fault.text, "Evil"));
         arena_fini(&memory);
-        assert_int_equal(add(&self, configs[i], A2A_FORM_1_0, EVENT, ""), BAY_INVALID);
+        assert_int_equal(add(&self, configs[i], A2A_FORM_1_0, EVENT, ""), BAY_ERR_INVALID);
     }
     assert_int_equal(self.count + self.dead + self.queued, 0);
     a2a_push_free(self.queue);
@@ -171,7 +171,7 @@ static void configurations_that_are_refused(void **state)
         arena_init(&memory, 1 << 20);
         assert_int_equal(json_parse(&doc, str_of(long_one), NULL, &memory, NULL), BAY_OK);
         assert_int_equal(a2a_push_config_check(json_root(&doc), NULL),
-                         more ? BAY_PROTOCOL : BAY_OK);
+                         more ? BAY_ERR_PROTOCOL : BAY_OK);
         arena_fini(&memory);
     }
 }
@@ -215,8 +215,8 @@ static void events_that_are_none(void **state)
     post self;
     post_init(&self, NULL);
     const char *config = "{\"url\":\"http://a.example\"}";
-    assert_int_equal(add(&self, config, A2A_FORM_0_3, "{", ""), BAY_INVALID);
-    assert_int_equal(add(&self, config, A2A_FORM_0_3, EVENT, "{"), BAY_INVALID);
+    assert_int_equal(add(&self, config, A2A_FORM_0_3, "{", ""), BAY_ERR_INVALID);
+    assert_int_equal(add(&self, config, A2A_FORM_0_3, EVENT, "{"), BAY_ERR_INVALID);
     assert_int_equal(self.count, 0);
     a2a_push_free(self.queue);
 }
@@ -320,7 +320,7 @@ static void bounds(void **state)
     add_for(&self, "a");
     add_for(&self, "a");
     const char *config = "{\"id\":\"a\",\"taskId\":\"t1\",\"url\":\"https://a.example/\"}";
-    assert_int_equal(add(&self, config, A2A_FORM_1_0, EVENT, ""), BAY_LIMIT);
+    assert_int_equal(add(&self, config, A2A_FORM_1_0, EVENT, ""), BAY_ERR_LIMIT);
     assert_int_equal(self.dead, 1);
     assert_int_equal(self.dead_id, 0);
     assert_non_null(strstr(self.reason, "webhook"));
@@ -328,12 +328,12 @@ static void bounds(void **state)
     add_for(&self, "c");
     assert_int_equal(self.count, 2); /* under way */
     assert_int_equal(add(&self, "{\"url\":\"https://d.example/\"}", A2A_FORM_1_0, EVENT, ""),
-                     BAY_LIMIT);
+                     BAY_ERR_LIMIT);
     assert_int_equal(self.dead, 2);
     a2a_push_done(self.queue, 1, 200, "", 0);
     assert_int_equal(self.count, 3);
     assert_int_equal(add(&self, "{\"url\":\"https://d.example/\"}", A2A_FORM_1_0, EVENT " ", ""),
-                     BAY_LIMIT);
+                     BAY_ERR_LIMIT);
     assert_non_null(strstr(self.reason, "large"));
     a2a_push_free(self.queue);
 }
@@ -351,7 +351,7 @@ static void what_was_kept_goes_on(void **state)
                          .config_id = STR("a"),
                          .tag = STR("row"),
                          .attempt = 7};
-    assert_int_equal(a2a_push_restore(self.queue, &kept, 0), BAY_STATE);
+    assert_int_equal(a2a_push_restore(self.queue, &kept, 0), BAY_ERR_STATE);
     a2a_push_hold(self.queue, true);
     add_for(&self, "a"); /* what happened meanwhile goes behind what was kept */
     assert_int_equal(a2a_push_restore(self.queue, &kept, 0), BAY_OK);
@@ -402,7 +402,7 @@ static void what_is_accepted(void **state)
     limits.per_webhook = 2;
     post self;
     post_init(&self, &limits);
-    assert_null(prepare("a", BAY_LIMIT, sizeof(EVENT) - 2));
+    assert_null(prepare("a", BAY_ERR_LIMIT, sizeof(EVENT) - 2));
     a2a_push_item_free(NULL);
     a2a_push_item *items[4];
     for (size_t i = 0; i < 4; i++) {
@@ -412,9 +412,10 @@ static void what_is_accepted(void **state)
     assert_int_equal(a2a_push_accept(self.queue, items[0], STR("row")), BAY_OK);
     assert_non_null(strstr(self.last, "A2A-Notification-Token"));
     assert_int_equal(a2a_push_accept(self.queue, items[1], STR("")), BAY_OK);
-    assert_int_equal(a2a_push_accept(self.queue, items[2], STR("")), BAY_LIMIT); /* of the hook */
+    assert_int_equal(a2a_push_accept(self.queue, items[2], STR("")),
+                     BAY_ERR_LIMIT); /* of the hook */
     add_for(&self, "c");
-    assert_int_equal(a2a_push_accept(self.queue, items[3], STR("")), BAY_LIMIT); /* of all */
+    assert_int_equal(a2a_push_accept(self.queue, items[3], STR("")), BAY_ERR_LIMIT); /* of all */
     assert_int_equal(self.dead, 0);
     assert_int_equal(self.queued, 1); /* "c" */
     a2a_push_done(self.queue, 1, 200, "", 0);
@@ -441,7 +442,7 @@ static void bytes_are_bounded(void **state)
     assert_non_null(strstr(self.reason, "memory"));
     a2a_push_done(self.queue, 1, 200, "", 0);
     assert_int_equal(add(&self, config, A2A_FORM_1_0, EVENT, ""), BAY_OK);
-    assert_int_equal(add(&self, config, A2A_FORM_1_0, EVENT, ""), BAY_LIMIT);
+    assert_int_equal(add(&self, config, A2A_FORM_1_0, EVENT, ""), BAY_ERR_LIMIT);
     a2a_push_free(self.queue);
 }
 
@@ -476,7 +477,7 @@ static void without_memory(void **state)
                 a2a_push_item_free(item);
             }
         }
-        assert_true(err == BAY_OK || err == BAY_NOMEM);
+        assert_true(err == BAY_OK || err == BAY_ERR_NOMEM);
         a2a_push_free(self.queue);
         a2a_event_unref(shared);
         arena_fini(&memory);

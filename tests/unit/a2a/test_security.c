@@ -85,10 +85,10 @@ static bay_err verify(void *user, a2a_scheme_kind kind, bay_str name, bay_str cr
     (void)memory;
     self->asked++;
     if (self->is_out_of_memory) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     if (str_eq(name, STR("digest"))) {
-        return BAY_UNSUPPORTED;
+        return BAY_ERR_UNSUPPORTED;
     }
     if (str_eq(credential, STR("nobody"))) {
         out->subject = STR("");
@@ -102,7 +102,7 @@ static bay_err verify(void *user, a2a_scheme_kind kind, bay_str name, bay_str cr
     } else if (str_starts(credential, STR("good-")) || is_read) {
         out->subject = str_head(str_from(credential, 5), PRINCIPAL_TEXT_BYTES);
     } else {
-        return BAY_DENIED;
+        return BAY_ERR_DENIED;
     }
     out->scopes = is_read ? STR("read tasks") : STR("");
     return BAY_OK;
@@ -122,7 +122,7 @@ static bay_err knock(door *self, const char *skill)
     bay_err err =
         a2a_security_check(self->security, &presented, str_of(skill), verify, self, &self->memory,
                            &self->principal, &self->challenge, &self->fault);
-    if (err == BAY_DENIED) {
+    if (err == BAY_ERR_DENIED) {
         assert_null(self->principal);
         assert_true(self->challenge.len > 0 && !str_eq(self->challenge, STR("unset")));
         assert_true(self->fault.error == A2A_E_UNAUTHENTICATED ||
@@ -185,7 +185,7 @@ static void cards_that_are_refused(void **state)
     };
     for (size_t i = 0; i < sizeof(cards) / sizeof(cards[0]); i++) {
         door self;
-        if (read_card(&self, cards[i]) != BAY_INVALID) {
+        if (read_card(&self, cards[i]) != BAY_ERR_INVALID) {
             fail_msg("read: %s", cards[i]);
         }
         assert_int_not_equal(self.fault.error, A2A_NO_ERROR);
@@ -231,7 +231,7 @@ static void cards_that_are_too_large(void **state)
             repeat(&text, rows[i].item, rows[i].most + more);
             buf_str(&text, str_of(rows[i].behind));
             buf_char(&text, '\0');
-            assert_int_equal(read_card(&self, text.at), more ? BAY_LIMIT : BAY_OK);
+            assert_int_equal(read_card(&self, text.at), more ? BAY_ERR_LIMIT : BAY_OK);
             close_door(&self);
             buf_fini(&text);
         }
@@ -344,14 +344,14 @@ static void credentials(void **state)
         }
         if (rows[i].principal != NULL) {
             expect_in(&self, rows[i].principal);
-        } else if (knock(&self, "") != BAY_DENIED) {
+        } else if (knock(&self, "") != BAY_ERR_DENIED) {
             fail_msg("row %zu opens: %s", i, rows[i].value);
         }
         close_door(&self);
     }
     door self;
     open_door(&self, ONE("cert"));
-    assert_int_equal(knock(&self, ""), BAY_DENIED);
+    assert_int_equal(knock(&self, ""), BAY_ERR_DENIED);
     assert_int_equal(self.asked, 0); /* nobody is asked about what is not there */
     self.certificate = "CN=ann";
     expect_in(&self, "CN=ann");
@@ -363,7 +363,7 @@ static void credentials(void **state)
     open_door(&self, ONE("key"));
     self.fields[0][0] = "x-key";
     self.fields[0][1] = endless;
-    assert_int_equal(knock(&self, ""), BAY_DENIED);
+    assert_int_equal(knock(&self, ""), BAY_ERR_DENIED);
     assert_int_equal(self.asked, 0);
     endless[A2A_CREDENTIAL_BYTES] = '\0';
     assert_int_equal(knock(&self, ""), BAY_OK);
@@ -377,16 +377,16 @@ static void all_of_any_of(void **state)
     door self;
     open_door(&self,
               NEEDS("[{\"schemes\":{\"key\":{},\"cert\":{}}},{\"schemes\":{\"basic\":{}}}]"));
-    assert_int_equal(knock(&self, ""), BAY_DENIED);
+    assert_int_equal(knock(&self, ""), BAY_ERR_DENIED);
     self.fields[0][0] = "x-key";
     self.fields[0][1] = "good-ann";
-    assert_int_equal(knock(&self, ""), BAY_DENIED); /* half of the first */
+    assert_int_equal(knock(&self, ""), BAY_ERR_DENIED); /* half of the first */
     self.certificate = "CN=box";
     expect_in(&self, "key=ann&cert=CN%3Dbox");
     self.fields[0][1] = "good-CN=box";
     expect_in(&self, "CN=box"); /* both are the same */
     self.fields[0][1] = "bad";
-    assert_int_equal(knock(&self, ""), BAY_DENIED);
+    assert_int_equal(knock(&self, ""), BAY_ERR_DENIED);
     self.fields[1][0] = "authorization";
     self.fields[1][1] = "Basic YW5uOnB3";
     expect_in(&self, "ann"); /* the second */
@@ -397,7 +397,7 @@ static void all_of_any_of(void **state)
                     "{}}},{\"schemes\":{\"key\":{\"list\":[\"x\"]}}}]"));
     self.fields[0][0] = "x-key";
     self.fields[0][1] = "good-ann";
-    assert_int_equal(knock(&self, ""), BAY_DENIED);
+    assert_int_equal(knock(&self, ""), BAY_ERR_DENIED);
     assert_int_equal(self.asked, 1);
     close_door(&self);
 }
@@ -412,7 +412,7 @@ static void optional_credentials(void **state)
     self.fields[0][1] = "good-ann";
     expect_in(&self, "ann");
     self.fields[0][1] = "bad"; /* nobody becomes anonymous by a typing error */
-    assert_int_equal(knock(&self, ""), BAY_DENIED);
+    assert_int_equal(knock(&self, ""), BAY_ERR_DENIED);
     close_door(&self);
 }
 
@@ -423,12 +423,12 @@ static void scopes(void **state)
     open_door(&self, NEEDS("[{\"schemes\":{\"oauth\":{\"list\":[\"read\",\"tasks\"]}}}]"));
     self.fields[0][0] = "authorization";
     self.fields[0][1] = "Bearer bad";
-    assert_int_equal(knock(&self, ""), BAY_DENIED);
+    assert_int_equal(knock(&self, ""), BAY_ERR_DENIED);
     assert_int_equal(self.fault.error, A2A_E_UNAUTHENTICATED);
     assert_true(is_challenged(&self, "error=\"invalid_token\""));
     assert_false(is_challenged(&self, "tasks"));
     self.fields[0][1] = "Bearer good-ann";
-    assert_int_equal(knock(&self, ""), BAY_DENIED);
+    assert_int_equal(knock(&self, ""), BAY_ERR_DENIED);
     assert_int_equal(self.fault.error, A2A_E_FORBIDDEN);
     assert_true(is_challenged(&self, "error=\"insufficient_scope\", scope=\"tasks\""));
     self.fields[0][1] = "Bearer read-ann";
@@ -442,7 +442,7 @@ static void scopes(void **state)
         open_door(&self, card);
         self.fields[0][0] = "authorization";
         self.fields[0][1] = "Bearer read-ann";
-        assert_int_equal(knock(&self, ""), BAY_DENIED);
+        assert_int_equal(knock(&self, ""), BAY_ERR_DENIED);
         close_door(&self);
     }
 }
@@ -455,23 +455,23 @@ static void skills(void **state)
               "{" SCHEMES ",\"securityRequirements\":[{\"schemes\":{\"key\":{}}}],\"skills\":["
               "{\"id\":\"free\"},{\"id\":\"dear\",\"securityRequirements\":[{\"schemes\":"
               "{\"oauth\":{\"list\":[\"tasks\"]}}}]}]}");
-    assert_int_equal(knock(&self, "dear"), BAY_DENIED);
+    assert_int_equal(knock(&self, "dear"), BAY_ERR_DENIED);
     self.fields[0][0] = "x-key";
     self.fields[0][1] = "good-ann";
     expect_in(&self, "ann");
     assert_int_equal(knock(&self, "free"), BAY_OK);
-    assert_int_equal(knock(&self, "dear"), BAY_DENIED);
+    assert_int_equal(knock(&self, "dear"), BAY_ERR_DENIED);
     assert_int_equal(self.fault.error, A2A_E_UNAUTHENTICATED);
     self.fields[1][0] = "authorization";
     self.fields[1][1] = "Bearer good-bob";
-    assert_int_equal(knock(&self, "dear"), BAY_DENIED);
+    assert_int_equal(knock(&self, "dear"), BAY_ERR_DENIED);
     assert_int_equal(self.fault.error, A2A_E_FORBIDDEN);
     self.fields[1][1] = "Bearer read-bob";
     assert_int_equal(knock(&self, "dear"), BAY_OK);
     assert_true(
         str_eq(principal_subject(self.principal), STR("ann"))); /* the same as without the skill */
     self.fields[0][1] = "bad";
-    assert_int_equal(knock(&self, "dear"), BAY_DENIED); /* the card's own still holds */
+    assert_int_equal(knock(&self, "dear"), BAY_ERR_DENIED); /* the card's own still holds */
     close_door(&self);
 }
 
@@ -482,7 +482,7 @@ static void challenges(void **state)
     open_door(&self,
               NEEDS("[{\"schemes\":{\"bearer\":{},\"cert\":{}}},{\"schemes\":{\"oauth\":{}}},"
                     "{\"schemes\":{\"basic\":{}}},{\"schemes\":{\"query\":{}}}]"));
-    assert_int_equal(knock(&self, ""), BAY_DENIED);
+    assert_int_equal(knock(&self, ""), BAY_ERR_DENIED);
     assert_true(str_eq(self.challenge,
                        STR("Bearer realm=\"a2a\", ClientCertificate realm=\"a2a\", basic "
                            "realm=\"a2a\", ApiKey realm=\"a2a\", in=\"query\", name=\"key\"")));
@@ -505,12 +505,12 @@ static void without_memory(void **state)
         }
         if (err == BAY_OK) {
             err = knock(&self, "");
-            assert_true(err == BAY_DENIED || err == BAY_NOMEM);
+            assert_true(err == BAY_ERR_DENIED || err == BAY_ERR_NOMEM);
             self.query = "key=good-%61nn";
             self.certificate = "CN=box";
             err = knock(&self, "");
         }
-        assert_true(err == BAY_OK || err == BAY_NOMEM);
+        assert_true(err == BAY_OK || err == BAY_ERR_NOMEM);
         close_door(&self);
         failing_memory_check();
     }
@@ -519,7 +519,7 @@ static void without_memory(void **state)
     self.fields[0][0] = "x-key";
     self.fields[0][1] = "good-ann";
     self.is_out_of_memory = true;
-    assert_int_equal(knock(&self, ""), BAY_NOMEM);
+    assert_int_equal(knock(&self, ""), BAY_ERR_NOMEM);
     close_door(&self);
 }
 

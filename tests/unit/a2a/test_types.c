@@ -147,15 +147,15 @@ static void refuses(void **state)
         buf_init(&out, 1U << 20);
         buf_lit(&out, "kept");
         bay_err err = a2a_normalise(row->type, value, &out, &is_normal, &fault);
-        if (err != BAY_PROTOCOL || strcmp(fault.text, row->fault) != 0) {
+        if (err != BAY_ERR_PROTOCOL || strcmp(fault.text, row->fault) != 0) {
             print_error("%s\n  %s\n  %s\n", row->json, row->fault, fault.text);
         }
-        assert_int_equal(err, BAY_PROTOCOL);
+        assert_int_equal(err, BAY_ERR_PROTOCOL);
         assert_int_equal(fault.error, A2A_E_INVALID_PARAMS);
         assert_string_equal(fault.text, row->fault);
         assert_text(buf_view(&out), "kept");
         assert_true(is_normal);
-        assert_int_equal(a2a_normalise(row->type, value, &out, &is_normal, NULL), BAY_PROTOCOL);
+        assert_int_equal(a2a_normalise(row->type, value, &out, &is_normal, NULL), BAY_ERR_PROTOCOL);
         buf_fini(&out);
         text_doc_forget(&doc);
     }
@@ -200,7 +200,7 @@ static void refuses_what_is_no_time(void **state)
         bool is_normal;
         assert_int_equal(
             a2a_normalise(A2A_TYPE_LIST_TASKS_REQUEST, value, &text, &is_normal, &fault),
-            BAY_PROTOCOL);
+            BAY_ERR_PROTOCOL);
         assert_string_equal(fault.text, "statusTimestampAfter: is no time as in RFC 3339");
         text_doc_forget(&doc);
         buf_fini(&text);
@@ -229,7 +229,7 @@ static void expect_fault(a2a_type type, buf *text, const char *expected)
     if (expected == NULL) {
         assert_int_equal(err, BAY_OK);
     } else {
-        assert_int_equal(err, BAY_PROTOCOL);
+        assert_int_equal(err, BAY_ERR_PROTOCOL);
         assert_string_equal(fault.text, expected);
     }
     buf_fini(&out);
@@ -485,7 +485,7 @@ static void cuts_long_paths(void **state)
     buf out;
     buf_init(&out, 64);
     assert_int_equal(a2a_normalise(A2A_TYPE_AGENT_CARD, value, &out, &is_normal, &fault),
-                     BAY_PROTOCOL);
+                     BAY_ERR_PROTOCOL);
     assert_true(json_is_utf8(str_of(fault.text)));
     assert_true(str_ends(str_of(fault.text), STR("\xac\"]: must be an object")));
     text_doc_forget(&doc);
@@ -511,12 +511,12 @@ static void survives_lack_of_memory(void **state)
         a2a_fault fault;
         buf_init(&out, 1U << 20);
         bay_err err = a2a_normalise(A2A_TYPE_AGENT_CARD, value, &out, &is_normal, &fault);
-        assert_true(err == BAY_OK || (err == BAY_NOMEM && out.len == 0));
+        assert_true(err == BAY_OK || (err == BAY_ERR_NOMEM && out.len == 0));
         buf_clear(&out);
         err = a2a_normalise(A2A_TYPE_PART, raw, &out, &is_normal, &fault);
-        assert_true(err == BAY_OK || (err == BAY_NOMEM && out.len == 0));
+        assert_true(err == BAY_OK || (err == BAY_ERR_NOMEM && out.len == 0));
         assert_int_equal(a2a_normalise(A2A_TYPE_PART, none, &out, &is_normal, &fault),
-                         BAY_PROTOCOL);
+                         BAY_ERR_PROTOCOL);
         assert_true(fault.text[0] != '\0');
         buf_fini(&out);
         failing_memory_check();
@@ -525,7 +525,8 @@ static void survives_lack_of_memory(void **state)
     buf out;
     bool is_normal;
     buf_init(&out, 40);
-    assert_int_equal(a2a_normalise(A2A_TYPE_AGENT_CARD, value, &out, &is_normal, NULL), BAY_LIMIT);
+    assert_int_equal(a2a_normalise(A2A_TYPE_AGENT_CARD, value, &out, &is_normal, NULL),
+                     BAY_ERR_LIMIT);
     assert_int_equal(out.len, 0);
     buf_fini(&out);
     text_doc_forget(&doc);

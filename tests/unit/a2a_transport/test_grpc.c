@@ -61,7 +61,7 @@ static const char done[] = "{\"statusUpdate\":{\"taskId\":\"t\",\"contextId\":\"
 static bay_err say(a2a_call *call, const char *json, bool is_last)
 {
     a2a_event *event = a2a_event_new(str_of(json), 1, is_last);
-    bay_err err = event != NULL ? a2a_call_event(call, event) : BAY_CLOSED;
+    bay_err err = event != NULL ? a2a_call_event(call, event) : BAY_ERR_CLOSED;
     a2a_event_unref(event);
     return err;
 }
@@ -332,9 +332,9 @@ static void test_unary(void **state)
     ask(&out, &on, A2A_1_0, "", A2A_DELETE_PUSH_CONFIG, "{\"taskId\":\"t\",\"id\":\"p\"}");
     assert_string_equal(out.json, "{}");
     assert_int_equal(try_send(&out, &on, A2A_0_3, "", A2A_LIST_TASKS, "{}", &limits),
-                     BAY_UNSUPPORTED);
+                     BAY_ERR_UNSUPPORTED);
     assert_int_equal(try_send(&out, &on, A2A_0_1, "", A2A_GET_TASK, "{\"id\":\"t\"}", &limits),
-                     BAY_UNSUPPORTED);
+                     BAY_ERR_UNSUPPORTED);
     rig_end(&on);
 }
 
@@ -345,14 +345,14 @@ static void test_faults_keep_their_names(void **state)
     answer out;
     assert_int_equal(rig_begin(&on), BAY_OK);
     ask(&out, &on, A2A_1_0, "", A2A_GET_TASK, "{\"id\":\"missing\"}");
-    assert_int_equal(out.err, BAY_REMOTE);
+    assert_int_equal(out.err, BAY_ERR_REMOTE);
     assert_int_equal(out.fault.error, A2A_E_TASK_NOT_FOUND);
     assert_string_equal(out.fault.text, "no task \"missing\" of 100%");
     ask(&out, &on, A2A_1_0, "", A2A_GET_TASK, "{}");
-    assert_int_equal(out.err, BAY_REMOTE);
+    assert_int_equal(out.err, BAY_ERR_REMOTE);
     assert_int_equal(out.fault.error, A2A_E_INVALID_PARAMS);
     ask(&out, &on, A2A_1_0, "nobody", A2A_GET_TASK, "{\"id\":\"t\"}");
-    assert_int_equal(out.err, BAY_REMOTE);
+    assert_int_equal(out.err, BAY_ERR_REMOTE);
     on.refuses = true;
     ask(&out, &on, A2A_1_0, "", A2A_GET_TASK, "{\"id\":\"t\"}");
     assert_int_equal(out.fault.error, A2A_E_UNAUTHENTICATED);
@@ -378,7 +378,7 @@ static void test_streams(void **state)
     assert_string_equal(out.json, done);
     ask(&out, &on, A2A_1_0, "", A2A_SUBSCRIBE_TO_TASK, "{\"id\":\"break\"}");
     assert_int_equal(out.events, 1);
-    assert_int_equal(out.err, BAY_REMOTE);
+    assert_int_equal(out.err, BAY_ERR_REMOTE);
     assert_int_equal(out.fault.error, A2A_E_INTERNAL);
     assert_string_equal(out.fault.text, "it broke");
     ask(&out, &on, A2A_1_0, "", A2A_SUBSCRIBE_TO_TASK, "{\"id\":\"missing\"}");
@@ -484,7 +484,7 @@ static void test_addresses(void **state)
             .url = str_of(bad[i]), .binding = A2A_GRPC, .version = A2A_1_0, .tenant = STR("")};
         assert_int_equal(
             a2a_grpc_send(on.client, &to, &limits, &request, &events, &out, &out.sent, &out.fault),
-            BAY_INVALID);
+            BAY_ERR_INVALID);
     }
     char url[64];
     snprintf(url, sizeof(url), "http://localhost:%u/", http_server_port(on.server));
@@ -659,28 +659,28 @@ static void test_bad_answers(void **state)
         bay_err err;
         a2a_error error;
     } cases[] = {
-        {{"text/html", {"<p>", 3}, NULL, 200}, BAY_PROTOCOL, A2A_E_INVALID_AGENT_RESPONSE},
-        {{"text/html", {"<p>", 3}, NULL, 503}, BAY_REMOTE, A2A_E_UNAVAILABLE},
-        {{"text/html", {"<p>", 3}, NULL, 401}, BAY_REMOTE, A2A_E_UNAUTHENTICATED},
+        {{"text/html", {"<p>", 3}, NULL, 200}, BAY_ERR_PROTOCOL, A2A_E_INVALID_AGENT_RESPONSE},
+        {{"text/html", {"<p>", 3}, NULL, 503}, BAY_ERR_REMOTE, A2A_E_UNAVAILABLE},
+        {{"text/html", {"<p>", 3}, NULL, 401}, BAY_ERR_REMOTE, A2A_E_UNAUTHENTICATED},
         {{"application/grpc", {"\0\0\0\0\0", 5}, NULL, 200},
-         BAY_PROTOCOL,
+         BAY_ERR_PROTOCOL,
          A2A_E_INVALID_AGENT_RESPONSE},
-        {{"application/grpc", {"", 0}, "0", 200}, BAY_PROTOCOL, A2A_E_INVALID_AGENT_RESPONSE},
+        {{"application/grpc", {"", 0}, "0", 200}, BAY_ERR_PROTOCOL, A2A_E_INVALID_AGENT_RESPONSE},
         {{"application/grpc", {"\0\0\0\0\x09", 5}, "0", 200},
-         BAY_PROTOCOL,
+         BAY_ERR_PROTOCOL,
          A2A_E_INVALID_AGENT_RESPONSE},
         {{"application/grpc", {"\x01\0\0\0\0", 5}, "0", 200},
-         BAY_PROTOCOL,
+         BAY_ERR_PROTOCOL,
          A2A_E_INVALID_AGENT_RESPONSE},
         {{"application/grpc", {"\0\xff\0\0\0", 5}, "0", 200},
-         BAY_LIMIT,
+         BAY_ERR_LIMIT,
          A2A_E_INVALID_AGENT_RESPONSE},
         {{"application/grpc", {"\0\0\0\0\x01\xff", 6}, "0", 200},
-         BAY_PROTOCOL,
+         BAY_ERR_PROTOCOL,
          A2A_E_INVALID_AGENT_RESPONSE},
-        {{"application/grpc", {"", 0}, "14", 200}, BAY_REMOTE, A2A_E_UNAVAILABLE},
-        {{"application/grpc", {"", 0}, "99", 200}, BAY_REMOTE, A2A_E_INTERNAL},
-        {{"application/grpc", {"", 0}, "x", 200}, BAY_REMOTE, A2A_E_INTERNAL},
+        {{"application/grpc", {"", 0}, "14", 200}, BAY_ERR_REMOTE, A2A_E_UNAVAILABLE},
+        {{"application/grpc", {"", 0}, "99", 200}, BAY_ERR_REMOTE, A2A_E_INTERNAL},
+        {{"application/grpc", {"", 0}, "x", 200}, BAY_ERR_REMOTE, A2A_E_INTERNAL},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         rig on;

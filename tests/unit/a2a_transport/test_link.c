@@ -210,23 +210,23 @@ static void bad_answers_are_told(void **state)
         bay_err err;
         a2a_error error;
     } cases[] = {
-        {{.body = "no JSON"}, BAY_PROTOCOL, A2A_E_INVALID_AGENT_RESPONSE},
-        {{.body = ""}, BAY_PROTOCOL, A2A_E_INVALID_AGENT_RESPONSE},
-        {{.body = "{}"}, BAY_PROTOCOL, A2A_E_INVALID_AGENT_RESPONSE},
-        {{.body = RESULT("{}")}, BAY_PROTOCOL, A2A_E_INVALID_AGENT_RESPONSE},
-        {{.body = RESULT("[1]")}, BAY_PROTOCOL, A2A_E_INVALID_AGENT_RESPONSE},
+        {{.body = "no JSON"}, BAY_ERR_PROTOCOL, A2A_E_INVALID_AGENT_RESPONSE},
+        {{.body = ""}, BAY_ERR_PROTOCOL, A2A_E_INVALID_AGENT_RESPONSE},
+        {{.body = "{}"}, BAY_ERR_PROTOCOL, A2A_E_INVALID_AGENT_RESPONSE},
+        {{.body = RESULT("{}")}, BAY_ERR_PROTOCOL, A2A_E_INVALID_AGENT_RESPONSE},
+        {{.body = RESULT("[1]")}, BAY_ERR_PROTOCOL, A2A_E_INVALID_AGENT_RESPONSE},
         {{.body = "{\"jsonrpc\":\"2.0\",\"id\":\"other\",\"result\":" TASK_WITH("WORKING", "") "}"},
-         BAY_PROTOCOL,
+         BAY_ERR_PROTOCOL,
          A2A_E_INVALID_AGENT_RESPONSE},
-        {{.body = "<html>", .status = 502}, BAY_PROTOCOL, A2A_E_INVALID_AGENT_RESPONSE},
-        {{.body = ERROR("-32001")}, BAY_REMOTE, A2A_E_TASK_NOT_FOUND},
+        {{.body = "<html>", .status = 502}, BAY_ERR_PROTOCOL, A2A_E_INVALID_AGENT_RESPONSE},
+        {{.body = ERROR("-32001")}, BAY_ERR_REMOTE, A2A_E_TASK_NOT_FOUND},
         {{.status = 307, .fields = "Location: http://127.0.0.1:1/\r\n"},
-         BAY_PROTOCOL,
+         BAY_ERR_PROTOCOL,
          A2A_E_INVALID_AGENT_RESPONSE},
         {{.body = "x", .fields = "Content-Encoding: gzip\r\n"},
-         BAY_PROTOCOL,
+         BAY_ERR_PROTOCOL,
          A2A_E_INVALID_AGENT_RESPONSE},
-        {{.end = AGENT_CUTS}, BAY_CLOSED, A2A_E_UNAVAILABLE},
+        {{.end = AGENT_CUTS}, BAY_ERR_CLOSED, A2A_E_UNAVAILABLE},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         static rig self;
@@ -237,7 +237,7 @@ static void bad_answers_are_told(void **state)
             print_error("case %zu: %s\n", i, bay_err_text(self.err));
         }
         assert_true(self.err == cases[i].err ||
-                    (cases[i].step.status == 502 && self.err == BAY_REMOTE));
+                    (cases[i].step.status == 502 && self.err == BAY_ERR_REMOTE));
         assert_true(self.error == cases[i].error || cases[i].step.status == 502);
         assert_told(&self, "");
     }
@@ -251,12 +251,12 @@ static void an_answer_too_large_is_refused(void **state)
     static agent_step step = {.body = body};
     memset(body, ' ', sizeof(body) - 1);
     play(&self, A2A_GET_TASK, "{\"id\":\"t1\"}", &step, 1);
-    assert_int_equal(self.err, BAY_LIMIT);
+    assert_int_equal(self.err, BAY_ERR_LIMIT);
     static char data[8200];
     static agent_step stream = {.body = data, .is_stream = true};
     snprintf(data, sizeof(data), "data: %s", body);
     play(&self, A2A_SEND_STREAMING_MESSAGE, MESSAGE, &stream, 1);
-    assert_int_equal(self.err, BAY_LIMIT);
+    assert_int_equal(self.err, BAY_ERR_LIMIT);
 }
 
 static void answers_are_given_as_1_0(void **state)
@@ -290,7 +290,7 @@ static void nobody_there_is_told(void **state)
     assert_int_equal(rig_open(&self, A2A_1_0, A2A_JSONRPC), BAY_OK);
     assert_int_equal(ask(&self, A2A_SEND_MESSAGE, MESSAGE), BAY_OK);
     finish(&self);
-    assert_int_equal(self.err, BAY_CONNECT);
+    assert_int_equal(self.err, BAY_ERR_CONNECT);
     assert_false(self.was_sent);
     rig_close(&self);
 }
@@ -325,14 +325,14 @@ static void what_is_no_event_ends_a_stream(void **state)
     for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
         const agent_step step = {.body = bodies[i], .is_stream = true, .end = AGENT_HANGS};
         play(&self, A2A_SEND_STREAMING_MESSAGE, MESSAGE, &step, 1);
-        assert_int_equal(self.err, BAY_PROTOCOL);
+        assert_int_equal(self.err, BAY_ERR_PROTOCOL);
         assert_true(self.was_sent);
         assert_told(&self, TASK("WORKING") "\n");
     }
     static const agent_step error = {.body = EVENT(TASK("WORKING")) "data: " ERROR("-32603") "\n\n",
                                      .is_stream = true};
     play(&self, A2A_SEND_STREAMING_MESSAGE, MESSAGE, &error, 1);
-    assert_int_equal(self.err, BAY_REMOTE);
+    assert_int_equal(self.err, BAY_ERR_REMOTE);
     assert_told(&self, TASK("WORKING") "\n");
 }
 
@@ -343,15 +343,15 @@ static void a_cut_before_the_first_event_is_a_failure(void **state)
     static rig self;
     static const agent_step steps[] = {{.is_stream = true, .end = AGENT_CUTS}};
     play(&self, A2A_SEND_STREAMING_MESSAGE, MESSAGE, steps, 1);
-    assert_int_equal(self.err, BAY_CLOSED);
+    assert_int_equal(self.err, BAY_ERR_CLOSED);
     assert_true(self.was_sent);
     static const agent_step part[] = {
         {.body = "data: {\"jsonrpc\"", .is_stream = true, .end = AGENT_CUTS}};
     play(&self, A2A_SEND_STREAMING_MESSAGE, MESSAGE, part, 1);
-    assert_int_equal(self.err, BAY_CLOSED);
+    assert_int_equal(self.err, BAY_ERR_CLOSED);
     static const agent_step empty[] = {{.is_stream = true}};
     play(&self, A2A_SEND_STREAMING_MESSAGE, MESSAGE, empty, 1);
-    assert_int_equal(self.err, BAY_CLOSED);
+    assert_int_equal(self.err, BAY_ERR_CLOSED);
 }
 
 #define CUT_FIRST                                                                                  \
@@ -457,7 +457,7 @@ static void a_stream_is_given_up_in_the_end(void **state)
                                        {"SubscribeToTask", .end = AGENT_CUTS},
                                        {"SubscribeToTask", .end = AGENT_CUTS}};
     play(&self, A2A_SEND_STREAMING_MESSAGE, MESSAGE, steps, 3);
-    assert_int_equal(self.err, BAY_CLOSED);
+    assert_int_equal(self.err, BAY_ERR_CLOSED);
     assert_told(&self, TASK("WORKING") "\n");
 }
 
@@ -707,7 +707,7 @@ static void it_may_be_ended_anywhere(void **state)
             assert_int_equal(ask(&self, A2A_SEND_STREAMING_MESSAGE, MESSAGE), BAY_OK);
             finish(&self);
             assert_int_equal(self.events, at);
-            assert_int_equal(self.err, frees ? BAY_CANCELLED : BAY_OK);
+            assert_int_equal(self.err, frees ? BAY_ERR_CANCELLED : BAY_OK);
             rig_close(&self);
             scripted_agent_end(&self.agent);
             assert_false(self.agent.has_failed);
@@ -724,15 +724,15 @@ static void requests_that_are_wrong_are_refused(void **state)
     a2a_fault fault = {0};
     rig_start(&self, NULL, 0);
     assert_int_equal(rig_open(&self, A2A_0_1, A2A_JSONRPC), BAY_OK);
-    assert_int_equal(ask(&self, A2A_LIST_TASKS, "{}"), BAY_UNSUPPORTED);
-    assert_int_equal(ask(&self, A2A_GET_TASK, "{"), BAY_INVALID);
+    assert_int_equal(ask(&self, A2A_LIST_TASKS, "{}"), BAY_ERR_UNSUPPORTED);
+    assert_int_equal(ask(&self, A2A_GET_TASK, "{"), BAY_ERR_INVALID);
     for (size_t i = 0; i < 2; i++) {
         a2a_link_request request = {.method = A2A_GET_TASK,
                                     .params = json_empty_object(),
                                     .fields = &bad[i],
                                     .field_count = 1};
         assert_int_equal(a2a_link_start(self.link, &request, &events, &self, &self.call, &fault),
-                         BAY_INVALID);
+                         BAY_ERR_INVALID);
     }
     rig_close(&self);
     scripted_agent_stop(&self.agent);

@@ -42,7 +42,7 @@ static bay_err send_one(a2a_call *call, uint64_t sequence, const char *json, boo
 {
     a2a_event *event = a2a_event_new(str_of(json), sequence, is_last);
     if (event == NULL) {
-        return BAY_CLOSED;
+        return BAY_ERR_CLOSED;
     }
     bay_err err = a2a_call_event(call, event);
     a2a_event_unref(event);
@@ -77,7 +77,7 @@ static void stream(fake *self, a2a_call *call, bay_str id)
     if (str_eq(id, STR("break"))) {
         a2a_fault fault = {A2A_E_INTERNAL, "it broke"};
         a2a_call_fail(call, &fault);
-    } else if (err == BAY_CLOSED || str_eq(id, STR("short"))) {
+    } else if (err == BAY_ERR_CLOSED || str_eq(id, STR("short"))) {
         a2a_call_end(call);
     } else {
         self->held = call;

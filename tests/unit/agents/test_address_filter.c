@@ -112,7 +112,7 @@ static void the_configuration_may_say_more(void **state)
     bay_diag diag = {0};
     settings.allow = wrong;
     settings.allow_count = 1;
-    assert_int_equal(agents_address_filter_init(&self, &settings, &diag), BAY_SYNTAX);
+    assert_int_equal(agents_address_filter_init(&self, &settings, &diag), BAY_ERR_SYNTAX);
     agents_address_filter_fini(&self);
 }
 

@@ -42,11 +42,11 @@ static void say_more(agent *self)
         char text[80];
         (void)snprintf(text, sizeof(text), "{\"message\":{\"messageId\":\"%d\"}}", self->sent + 1);
         a2a_event *event = a2a_event_new(str_of(text), (uint64_t)self->sent + 1, false);
-        err = event != NULL ? a2a_call_event(call, event) : BAY_NOMEM;
+        err = event != NULL ? a2a_call_event(call, event) : BAY_ERR_NOMEM;
         a2a_event_unref(event);
-        self->sent += err == BAY_OK || err == BAY_AGAIN;
+        self->sent += err == BAY_OK || err == BAY_ERR_AGAIN;
     }
-    if (err == BAY_AGAIN) {
+    if (err == BAY_ERR_AGAIN) {
         return;
     }
     self->call = NULL;
@@ -128,9 +128,9 @@ static bay_err caller_event(a2a_call *call, a2a_event *event)
     self->is_in_order = self->is_in_order && a2a_event_sequence(event) == (uint64_t)self->events;
     if (self->leaves) {
         agents_loop_call_gone(call);
-        return BAY_CLOSED;
+        return BAY_ERR_CLOSED;
     }
-    return self->is_slow ? BAY_AGAIN : BAY_OK;
+    return self->is_slow ? BAY_ERR_AGAIN : BAY_OK;
 }
 
 static void caller_end(a2a_call *call)

@@ -72,8 +72,8 @@ static void anothers_is_never_found(void **state)
     assert_true(is_of(far, OWNED_TASK, "t", "ann"));
     assert_false(is_of(far, OWNED_TASK, "t", "bob"));
     assert_false(is_of(far, OWNED_TASK, "t", ""));
-    assert_int_equal(claim(far, OWNED_TASK, "t", "bob"), BAY_DENIED);
-    assert_int_equal(claim(far, OWNED_TASK, "t", ""), BAY_DENIED);
+    assert_int_equal(claim(far, OWNED_TASK, "t", "bob"), BAY_ERR_DENIED);
+    assert_int_equal(claim(far, OWNED_TASK, "t", ""), BAY_ERR_DENIED);
     assert_int_equal(claim(far, OWNED_TASK, "t", "ann"), BAY_OK);
     assert_true(is_of(far, OWNED_TASK, "t", "ann"));
     assert_int_equal(tasks_of(far, "ann"), 1);
@@ -113,9 +113,9 @@ static void an_id_that_is_too_long_or_empty_is_nobodys(void **state)
     agents_owners *all = opened("");
     agents_owned *far = agents_owners_of(all, STR("far"));
     memset(id, 'x', AGENTS_OWNED_ID_BYTES + 1);
-    assert_int_equal(claim(far, OWNED_TASK, id, "ann"), BAY_LIMIT);
+    assert_int_equal(claim(far, OWNED_TASK, id, "ann"), BAY_ERR_LIMIT);
     assert_false(is_of(far, OWNED_TASK, id, "ann"));
-    assert_int_equal(claim(far, OWNED_TASK, "", "ann"), BAY_LIMIT);
+    assert_int_equal(claim(far, OWNED_TASK, "", "ann"), BAY_ERR_LIMIT);
     assert_false(is_of(far, OWNED_TASK, "", "ann"));
     id[AGENTS_OWNED_ID_BYTES] = '\0';
     assert_int_equal(claim(far, OWNED_TASK, id, "ann"), BAY_OK);
@@ -200,7 +200,7 @@ static void without_memory_it_is_nobodys(void **state)
         is_its = false;
         if (agents_owners_new(STR(""), &all, NULL) == BAY_OK) {
             agents_owned *far = agents_owners_of(all, STR("far"));
-            bay_err err = far != NULL ? claim(far, OWNED_TASK, "t", "ann") : BAY_NOMEM;
+            bay_err err = far != NULL ? claim(far, OWNED_TASK, "t", "ann") : BAY_ERR_NOMEM;
             is_its = err == BAY_OK && is_of(far, OWNED_TASK, "t", "ann");
             if (far != NULL) {
                 assert_false(is_of(far, OWNED_TASK, "t", "bob"));

@@ -393,10 +393,10 @@ static void equal_task_ids_of_two_clients_never_meet(void **state)
             agents_proxy_owner_init(&owners[i], far, &shown, STR("far"), person(names[i])), BAY_OK);
         assert_int_equal(agents_proxy_owner_write(&owners[i], A2A_GET_TASK, true, json_root(&get),
                                                   &memory, &out, &fault),
-                         BAY_PROTOCOL);
+                         BAY_ERR_PROTOCOL);
         assert_int_equal(agents_proxy_owner_write(&owners[i], A2A_SEND_MESSAGE, false,
                                                   json_root(&send), &memory, &out, &fault),
-                         BAY_PROTOCOL);
+                         BAY_ERR_PROTOCOL);
         assert_int_equal(agents_proxy_owner_write(&owners[i], A2A_SEND_MESSAGE, true,
                                                   json_root(&send), &memory, &out, &fault),
                          BAY_OK);
@@ -448,7 +448,7 @@ static bool exchange(const seal_ring *const *ring, arena *memory)
     bay_err err = agents_owners_new(STR(""), &all, NULL);
     agents_owned *far = err == BAY_OK ? agents_owners_of(all, STR("far")) : NULL;
     err = far != NULL ? agents_proxy_owner_init(&ann, far, ring, STR("far"), person("ann"))
-                      : BAY_NOMEM;
+                      : BAY_ERR_NOMEM;
     for (size_t i = 0; err == BAY_OK && i < ARRAY_LEN(texts); i++) {
         err = json_parse(&docs[i], texts[i], NULL, memory, NULL);
     }
@@ -460,7 +460,7 @@ static bool exchange(const seal_ring *const *ring, arena *memory)
         assert_null(memmem(json_raw(out).at, json_raw(out).len, "\"c\"", 3));
         err = agents_proxy_owner_admits(&ann, A2A_SEND_MESSAGE, false, json_root(&docs[1]), memory)
                   ? agents_proxy_list_init(&list_of, &ann, JSON_NONE, memory, &fault)
-                  : BAY_NOMEM;
+                  : BAY_ERR_NOMEM;
     }
     if (err == BAY_OK) {
         err = agents_proxy_list_take(&list_of, &ann, json_root(&docs[2]), memory, &is_done);
@@ -470,7 +470,7 @@ static bool exchange(const seal_ring *const *ring, arena *memory)
         assert_null(memmem(page.at, page.len, "\"u\"", 3));
     }
     bool is_shown = err == BAY_OK && memmem(page.at, page.len, "\"t\"", 3) != NULL;
-    assert_true(err == BAY_OK || err == BAY_NOMEM);
+    assert_true(err == BAY_OK || err == BAY_ERR_NOMEM);
     buf_fini(&page);
     agents_proxy_list_fini(&list_of);
     agents_proxy_owner_fini(&ann);

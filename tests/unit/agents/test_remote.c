@@ -174,7 +174,7 @@ typedef struct caller {
     int ended; /* how often: once */
     int events;
     const char *via; /* that it came with; NULL: none */
-    int slow_after;  /* says BAY_AGAIN for this event and what follows; 0: never */
+    int slow_after;  /* says BAY_ERR_AGAIN for this event and what follows; 0: never */
     char result[2048];
     a2a_fault fault;
 } caller;
@@ -191,7 +191,7 @@ static bay_err caller_event(a2a_call *call, a2a_event *event)
     caller *self = CONTAINER_OF(call, caller, call);
     self->events++;
     (void)snprintf(self->result, sizeof(self->result), "%.*s", BAY_STR(a2a_event_json(event)));
-    return self->slow_after > 0 && self->events >= self->slow_after ? BAY_AGAIN : BAY_OK;
+    return self->slow_after > 0 && self->events >= self->slow_after ? BAY_ERR_AGAIN : BAY_OK;
 }
 
 static void caller_end(a2a_call *call)
@@ -740,7 +740,7 @@ static void keys_that_cannot_be_read_are_said_at_once(void **state)
     self.settings.verify.keys_file = STR("/nonexistent/keys.json");
     assert_int_equal(
         agents_remote_new(self.loop, &self.settings, &self.public, NULL, &remote, &diag),
-        BAY_INVALID);
+        BAY_ERR_INVALID);
     assert_non_null(strstr(diag.text, "agents.far.verify.keys"));
     assert_null(remote);
     rig_close(&self);
@@ -757,7 +757,7 @@ static void sweep_as(const char *who, a2a_method method, a2a_version version, co
         if (err == BAY_OK && who != NULL) { /* callers are kept apart */
             err = agents_owners_new(STR(""), &owners, NULL);
             agents_owned *far = err == BAY_OK ? agents_owners_of(owners, STR("far")) : NULL;
-            err = far != NULL ? BAY_OK : BAY_NOMEM;
+            err = far != NULL ? BAY_OK : BAY_ERR_NOMEM;
             agents_remote_set_owners(self.remote, far, NULL);
         }
         if (err == BAY_OK && caller_init(&one, method, params)) {

@@ -40,10 +40,10 @@ static void expect_read(a2a_form heard, const char *body, const char *part)
         buf_str(&out, json_raw(event));
     }
     if (part == NULL) {
-        if (err != BAY_PROTOCOL) {
+        if (err != BAY_ERR_PROTOCOL) {
             print_error("%s\nwas read as %.*s\n", body, (int)out.len, out.at);
         }
-        assert_int_equal(err, BAY_PROTOCOL);
+        assert_int_equal(err, BAY_ERR_PROTOCOL);
         assert_int_equal(out.len, 0);
     } else {
         if (err != BAY_OK || memmem(out.at, out.len, part, strlen(part)) == NULL) {
@@ -225,41 +225,41 @@ static void what_does_not_open(void **state)
     memset(long_text, 'A', sizeof(long_text));
     sealed_init(&one, &usual);
     sealed_init(&other, &usual);
-    expect_no_url(&one, AGENT, STR(""), NOW, BAY_DENIED);
-    expect_no_url(&one, AGENT, STR("x"), NOW, BAY_DENIED);
-    expect_no_url(&one, AGENT, (bay_str){long_text, A2A_PUSH_URL_BYTES + 1}, NOW, BAY_DENIED);
-    expect_no_url(&one, AGENT, other.last, NOW, BAY_DENIED); /* other keys */
-    expect_no_url(&one, STR("near"), one.last, NOW, BAY_DENIED);
-    expect_no_url(&one, STR("fa"), one.last, NOW, BAY_DENIED);
-    expect_no_url(&one, AGENT, buf_view(&one.token), NOW, BAY_DENIED); /* another kind */
-    expect_no_url(&one, AGENT, one.last, late, BAY_TIMEOUT);
+    expect_no_url(&one, AGENT, STR(""), NOW, BAY_ERR_DENIED);
+    expect_no_url(&one, AGENT, STR("x"), NOW, BAY_ERR_DENIED);
+    expect_no_url(&one, AGENT, (bay_str){long_text, A2A_PUSH_URL_BYTES + 1}, NOW, BAY_ERR_DENIED);
+    expect_no_url(&one, AGENT, other.last, NOW, BAY_ERR_DENIED); /* other keys */
+    expect_no_url(&one, STR("near"), one.last, NOW, BAY_ERR_DENIED);
+    expect_no_url(&one, STR("fa"), one.last, NOW, BAY_ERR_DENIED);
+    expect_no_url(&one, AGENT, buf_view(&one.token), NOW, BAY_ERR_DENIED); /* another kind */
+    expect_no_url(&one, AGENT, one.last, late, BAY_ERR_TIMEOUT);
     for (size_t len = 0; len < one.last.len; len++) {
-        expect_no_url(&one, AGENT, str_head(one.last, len), NOW, BAY_DENIED);
+        expect_no_url(&one, AGENT, str_head(one.last, len), NOW, BAY_ERR_DENIED);
     }
     char text[512];
     assert_true(one.last.len < sizeof(text));
     for (size_t i = 0; i < one.last.len; i++) {
         memcpy(text, one.last.at, one.last.len);
         text[i] = text[i] == 'A' ? 'B' : 'A';
-        expect_no_url(&one, AGENT, (bay_str){text, one.last.len}, NOW, BAY_DENIED);
+        expect_no_url(&one, AGENT, (bay_str){text, one.last.len}, NOW, BAY_ERR_DENIED);
     }
     bay_str token = buf_view(&one.token);
-    expect_no_token(&one, AGENT, one.last, STR(""), NOW, BAY_DENIED);
-    expect_no_token(&one, AGENT, one.last, one.last, NOW, BAY_DENIED);
-    expect_no_token(&one, AGENT, one.last, str_head(token, token.len - 1), NOW, BAY_DENIED);
-    expect_no_token(&one, AGENT, one.last, buf_view(&other.token), NOW, BAY_DENIED);
-    expect_no_token(&one, AGENT, other.last, token, NOW, BAY_DENIED); /* another address's */
-    expect_no_token(&one, STR("near"), one.last, token, NOW, BAY_DENIED);
+    expect_no_token(&one, AGENT, one.last, STR(""), NOW, BAY_ERR_DENIED);
+    expect_no_token(&one, AGENT, one.last, one.last, NOW, BAY_ERR_DENIED);
+    expect_no_token(&one, AGENT, one.last, str_head(token, token.len - 1), NOW, BAY_ERR_DENIED);
+    expect_no_token(&one, AGENT, one.last, buf_view(&other.token), NOW, BAY_ERR_DENIED);
+    expect_no_token(&one, AGENT, other.last, token, NOW, BAY_ERR_DENIED); /* another address's */
+    expect_no_token(&one, STR("near"), one.last, token, NOW, BAY_ERR_DENIED);
     expect_no_token(&one, AGENT, one.last, (bay_str){long_text, sizeof(long_text)}, NOW,
-                    BAY_DENIED);
-    expect_no_token(&one, AGENT, one.last, token, late, BAY_TIMEOUT);
+                    BAY_ERR_DENIED);
+    expect_no_token(&one, AGENT, one.last, token, late, BAY_ERR_TIMEOUT);
     /* of one ring, but of another registration */
     buf url, second;
     buf_init(&url, 1 << 16);
     buf_init(&second, 1 << 16);
     assert_int_equal(agents_webhook_seal(one.ring, BASE, AGENT, &usual, NOW, &url, &second, NULL),
                      BAY_OK);
-    expect_no_token(&one, AGENT, one.last, buf_view(&second), NOW, BAY_DENIED);
+    expect_no_token(&one, AGENT, one.last, buf_view(&second), NOW, BAY_ERR_DENIED);
     buf_fini(&url);
     buf_fini(&second);
     sealed_fini(&one);
@@ -311,13 +311,13 @@ static void what_is_too_long(void **state)
     buf_init(&url, 1 << 16);
     buf_init(&token, 1 << 18);
     assert_int_equal(agents_webhook_seal(ring, BASE, AGENT, &usual, NOW, &url, &token, &fault),
-                     BAY_STATE); /* a ring without a key */
+                     BAY_ERR_STATE); /* a ring without a key */
     assert_int_equal(seal_ring_generate(ring), BAY_OK);
     agents_webhook hook = usual;
     hook.url = (bay_str){text, A2A_PUSH_URL_BYTES};
     buf_clear(&url);
     assert_int_equal(agents_webhook_seal(ring, BASE, AGENT, &hook, NOW, &url, &token, &fault),
-                     BAY_PROTOCOL);
+                     BAY_ERR_PROTOCOL);
     assert_int_equal(fault.error, A2A_E_INVALID_PARAMS);
     assert_true(str_starts(str_of(fault.text), STR("url:")));
     hook = usual;
@@ -326,7 +326,7 @@ static void what_is_too_long(void **state)
     buf_clear(&url);
     buf_clear(&token);
     assert_int_equal(agents_webhook_seal(ring, BASE, AGENT, &hook, NOW, &url, &token, &fault),
-                     BAY_PROTOCOL);
+                     BAY_ERR_PROTOCOL);
     assert_true(str_starts(str_of(fault.text), STR("token, authentication:")));
     hook.token = STR("");
     hook.credentials = (bay_str){text, 5800};
@@ -468,7 +468,7 @@ static void without_memory(void **state)
         json_writer_init(&to, &out);
         err = err == BAY_OK ? agents_webhook_show(one.ring, BASE, AGENT, json_root(&doc), NOW, &to)
                             : err;
-        assert_true(err == BAY_OK || err == BAY_NOMEM);
+        assert_true(err == BAY_OK || err == BAY_ERR_NOMEM);
         assert_true(err != BAY_OK || memmem(out.at, out.len, "s3cret", 6) != NULL);
         buf_clear(&out);
         if (err == BAY_OK) {
@@ -481,7 +481,7 @@ static void without_memory(void **state)
         err = err == BAY_OK
                   ? agents_webhook_read(A2A_FORM_0_3, json_root(&doc), &memory, &event, NULL)
                   : err;
-        assert_true(err == BAY_OK || err == BAY_NOMEM);
+        assert_true(err == BAY_OK || err == BAY_ERR_NOMEM);
         buf_fini(&url);
         buf_fini(&token);
         buf_fini(&out);

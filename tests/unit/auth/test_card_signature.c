@@ -66,18 +66,18 @@ static void cards_that_cannot_be_signed(void **state)
         const char *text;
         bay_err err;
     } rows[] = {
-        {"[]", BAY_TYPE},
-        {"\"x\"", BAY_TYPE},
-        {"{\"signatures\":{}}", BAY_TYPE},
-        {"{\"signatures\":\"x\"}", BAY_TYPE},
-        {"{\"a\":1,\"a\":2}", BAY_DUPLICATE},
-        {"{\"x\":{\"a\":1,\"\\u0061\":2}}", BAY_DUPLICATE},
-        {"{\"a\":1e999}", BAY_RANGE},
+        {"[]", BAY_ERR_TYPE},
+        {"\"x\"", BAY_ERR_TYPE},
+        {"{\"signatures\":{}}", BAY_ERR_TYPE},
+        {"{\"signatures\":\"x\"}", BAY_ERR_TYPE},
+        {"{\"a\":1,\"a\":2}", BAY_ERR_DUPLICATE},
+        {"{\"x\":{\"a\":1,\"\\u0061\":2}}", BAY_ERR_DUPLICATE},
+        {"{\"a\":1e999}", BAY_ERR_RANGE},
         {"{\"a\":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]"
          "]]]"
          "]]]]]]]]]]]]]]]]}",
-         BAY_DEPTH},
-        {"{\"signatures\":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15]}", BAY_LIMIT},
+         BAY_ERR_DEPTH},
+        {"{\"signatures\":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15]}", BAY_ERR_LIMIT},
     };
     jose_key *key = signing_key();
     buf out;
@@ -101,7 +101,7 @@ static void cards_that_cannot_be_signed(void **state)
     buf_lit(&large, "\"}");
     desk at;
     assert_int_equal(card_sign(open_card(&at, buf_view(&large)), key, STR(""), &out, NULL),
-                     BAY_LIMIT);
+                     BAY_ERR_LIMIT);
     close_card(&at);
     buf_fini(&large);
     buf_fini(&out);
@@ -116,7 +116,7 @@ static void cards_that_are_not_believed(void **state)
                                                  "{\"signatures\":{\"protected\":\"a\"}}",
                                                  "{\"name\":\"a\",\"signatures\":null}"};
     for (size_t i = 0; i < sizeof(unsigned_cards) / sizeof(unsigned_cards[0]); i++) {
-        assert_int_equal(verify(str_of(unsigned_cards[i]), keys), BAY_NOTFOUND);
+        assert_int_equal(verify(str_of(unsigned_cards[i]), keys), BAY_ERR_NOT_FOUND);
     }
     static const char *const forged[] = {
         "{\"signatures\":[1]}",
@@ -129,7 +129,7 @@ static void cards_that_are_not_believed(void **state)
         "{\"a\":1e999,\"signatures\":[{}]}",
     };
     for (size_t i = 0; i < sizeof(forged) / sizeof(forged[0]); i++) {
-        assert_int_equal(verify(str_of(forged[i]), keys), BAY_DENIED);
+        assert_int_equal(verify(str_of(forged[i]), keys), BAY_ERR_DENIED);
     }
     jose_keys_free(keys);
 }
@@ -177,7 +177,7 @@ static void changed_cards_are_not_believed(void **state)
         sign(CARD, &text);
         assert_int_equal(verify(buf_view(&text), keys), BAY_OK);
         replace(&text, changes[i][0], changes[i][1]);
-        assert_int_equal(verify(buf_view(&text), keys), BAY_DENIED);
+        assert_int_equal(verify(buf_view(&text), keys), BAY_ERR_DENIED);
     }
     /* Another spelling is the same card. */
     sign(CARD, &text);
@@ -195,7 +195,7 @@ static void changed_cards_are_not_believed(void **state)
     assert_int_equal(jose_key_new(str_of(pem), STR("k1"), &key, NULL), BAY_OK);
     assert_int_equal(jose_key_public(key, &public), BAY_OK);
     assert_int_equal(jose_keys_new(buf_view(&public), &keys, NULL), BAY_OK);
-    assert_int_equal(verify(buf_view(&text), keys), BAY_DENIED);
+    assert_int_equal(verify(buf_view(&text), keys), BAY_ERR_DENIED);
     jose_keys_free(keys);
     jose_key_free(key);
     free(pem);
@@ -225,7 +225,7 @@ static void empty_fields_have_two_rules(void **state)
     replace(&text, "\"skills\":[],", ""); /* as an SDK hands it on: only the second is good */
     assert_int_equal(verify(buf_view(&text), keys), BAY_OK);
     replace(&text, "\"name\":\"a\"", "\"name\":\"b\"");
-    assert_int_equal(verify(buf_view(&text), keys), BAY_DENIED);
+    assert_int_equal(verify(buf_view(&text), keys), BAY_ERR_DENIED);
     sign("{\"a\":{\"b\":[{\"c\":\"\"},null,[]]}}", &text); /* nothing in it at all */
     assert_int_equal(verify(buf_view(&text), keys), BAY_OK);
     sign("{}", &text);
@@ -233,7 +233,7 @@ static void empty_fields_have_two_rules(void **state)
     /* false and 0 are not empty */
     sign("{\"a\":false,\"b\":0}", &text);
     replace(&text, "\"a\":false,", "");
-    assert_int_equal(verify(buf_view(&text), keys), BAY_DENIED);
+    assert_int_equal(verify(buf_view(&text), keys), BAY_ERR_DENIED);
     jose_keys_free(keys);
     buf_fini(&text);
 }
@@ -271,7 +271,7 @@ static void signatures_are_added(void **state)
     buf_char(&text, '\0');
     sign("{\"name\":\"a\"}", &again);
     replace(&again, "\"signatures\":[", text.at);
-    assert_int_equal(verify(buf_view(&again), keys), BAY_DENIED);
+    assert_int_equal(verify(buf_view(&again), keys), BAY_ERR_DENIED);
     buf_fini(&again);
     buf_fini(&text);
     jose_keys_free(keys);
@@ -293,10 +293,10 @@ static void without_memory(void **state)
         buf out;
         buf_init(&out, RIG_TEXT);
         bay_err err = card_sign(card, key, STR(""), &out, NULL);
-        assert_true(err == BAY_OK || (err == BAY_NOMEM && out.len == 0));
+        assert_true(err == BAY_OK || (err == BAY_ERR_NOMEM && out.len == 0));
         buf_fini(&out);
         err = card_verify(signed_card, keys, NULL);
-        assert_true(err == BAY_OK || err == BAY_NOMEM);
+        assert_true(err == BAY_OK || err == BAY_ERR_NOMEM);
         failing_memory_check();
     }
     close_card(&signed_at);

@@ -27,11 +27,11 @@ static void sets_that_are_none(void **state)
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         jose_keys *keys = NULL;
         bay_diag diag = {.code = BAY_OK};
-        if (jose_keys_new(str_of(texts[i]), &keys, &diag) != BAY_SYNTAX) {
+        if (jose_keys_new(str_of(texts[i]), &keys, &diag) != BAY_ERR_SYNTAX) {
             fail_msg("taken for a key set: %s", texts[i]);
         }
         assert_null(keys);
-        assert_int_equal(diag.code, BAY_SYNTAX);
+        assert_int_equal(diag.code, BAY_ERR_SYNTAX);
     }
     buf long_text;
     buf_init(&long_text, RIG_TEXT);
@@ -41,7 +41,7 @@ static void sets_that_are_none(void **state)
     }
     buf_char(&long_text, '}');
     jose_keys *keys = NULL;
-    assert_int_equal(jose_keys_new(buf_view(&long_text), &keys, NULL), BAY_LIMIT);
+    assert_int_equal(jose_keys_new(buf_view(&long_text), &keys, NULL), BAY_ERR_LIMIT);
     buf_fini(&long_text);
 }
 
@@ -129,7 +129,8 @@ static void too_many_keys(void **state)
         }
         buf_lit(&text, "]}");
         jose_keys *keys = NULL;
-        assert_int_equal(jose_keys_new(buf_view(&text), &keys, NULL), more ? BAY_LIMIT : BAY_OK);
+        assert_int_equal(jose_keys_new(buf_view(&text), &keys, NULL),
+                         more ? BAY_ERR_LIMIT : BAY_OK);
         jose_keys_free(keys);
     }
     buf_fini(&text);
@@ -150,40 +151,40 @@ static void expect_no_private_key(const char *text, bay_err err)
 static void private_keys_that_are_none(void **state)
 {
     (void)state;
-    expect_no_private_key("", BAY_INVALID);
-    expect_no_private_key("x", BAY_SYNTAX);
-    expect_no_private_key("{", BAY_SYNTAX);
+    expect_no_private_key("", BAY_ERR_INVALID);
+    expect_no_private_key("x", BAY_ERR_SYNTAX);
+    expect_no_private_key("{", BAY_ERR_SYNTAX);
     expect_no_private_key("{\"kty\":\"EC\",\"d\":\"" RIG_EC_D "\",\"d\":\"" RIG_EC_D "\"}",
-                          BAY_SYNTAX);
-    expect_no_private_key(RIG_EC_JWK, BAY_INVALID);
-    expect_no_private_key(RIG_RSA_JWK, BAY_INVALID);
-    expect_no_private_key("{\"kty\":\"oct\",\"k\":\"AAAA\",\"d\":\"AAAA\"}", BAY_INVALID);
+                          BAY_ERR_SYNTAX);
+    expect_no_private_key(RIG_EC_JWK, BAY_ERR_INVALID);
+    expect_no_private_key(RIG_RSA_JWK, BAY_ERR_INVALID);
+    expect_no_private_key("{\"kty\":\"oct\",\"k\":\"AAAA\",\"d\":\"AAAA\"}", BAY_ERR_INVALID);
     /* halves of two keys */
     expect_no_private_key("{\"kty\":\"EC\",\"crv\":\"P-256\",\"x\":\"" RIG_EC_X
                           "\",\"y\":\"" RIG_EC_Y "\",\"d\":\"" RIG_EC_X "\"}",
-                          BAY_INVALID);
+                          BAY_ERR_INVALID);
     expect_no_private_key("{\"kty\":\"EC\",\"crv\":\"P-256\",\"x\":\"" RIG_EC_X
                           "\",\"y\":\"" RIG_EC_Y "\",\"d\":\"" RIG_EC_D "\",\"use\":\"enc\"}",
-                          BAY_INVALID);
+                          BAY_ERR_INVALID);
     char *pem = rig_pem(EVP_EC_gen("P-384"));
-    expect_no_private_key(pem, BAY_INVALID);
+    expect_no_private_key(pem, BAY_ERR_INVALID);
     free(pem);
     pem = rig_pem(EVP_EC_gen("secp256k1"));
-    expect_no_private_key(pem, BAY_INVALID);
+    expect_no_private_key(pem, BAY_ERR_INVALID);
     free(pem);
     pem = rig_pem(EVP_RSA_gen(1024));
-    expect_no_private_key(pem, BAY_INVALID);
+    expect_no_private_key(pem, BAY_ERR_INVALID);
     free(pem);
     pem = rig_pem(EVP_PKEY_Q_keygen(NULL, NULL, "ED25519"));
-    expect_no_private_key(pem, BAY_INVALID);
+    expect_no_private_key(pem, BAY_ERR_INVALID);
     free(pem);
     char *endless = malloc((64 << 10) + 2);
     memset(endless, 'A', (64 << 10) + 1);
     endless[(64 << 10) + 1] = '\0';
-    expect_no_private_key(endless, BAY_INVALID);
+    expect_no_private_key(endless, BAY_ERR_INVALID);
     free(endless);
     jose_key *key = NULL;
-    assert_int_equal(jose_key_new(STR(RIG_EC_PRIVATE), STR("a\nb"), &key, NULL), BAY_INVALID);
+    assert_int_equal(jose_key_new(STR(RIG_EC_PRIVATE), STR("a\nb"), &key, NULL), BAY_ERR_INVALID);
     jose_key_free(NULL);
 }
 
@@ -275,7 +276,7 @@ static void headers_that_are_refused(void **state)
         rig_sign_ec(genuine, buf_view(&input), &signature);
         bay_err err = jose_verify(keys, buf_view(&header), STR("abc"), buf_view(&signature));
         bool is_padded = strcmp(headers[i], "{\"alg\":\"ES256\"} ") == 0; /* JSON may */
-        if (err != (is_padded ? BAY_OK : BAY_DENIED)) {
+        if (err != (is_padded ? BAY_OK : BAY_ERR_DENIED)) {
             fail_msg("%d: %s", err, headers[i]);
         }
     }
@@ -308,10 +309,10 @@ static void a_public_key_is_no_secret(void **state)
                              (const unsigned char *)input.at, input.len, mac, NULL));
         rig_encode(&signature, (bay_str){(const char *)mac, 32});
         assert_int_equal(jose_verify(keys, buf_view(&encoded), STR("abc"), buf_view(&signature)),
-                         BAY_DENIED);
+                         BAY_ERR_DENIED);
         /* … and under a header that names the key's own algorithm. */
         assert_int_equal(jose_verify(keys, STR(RS256), STR("abc"), buf_view(&signature)),
-                         BAY_DENIED);
+                         BAY_ERR_DENIED);
         buf_fini(&signature);
         buf_fini(&encoded);
         buf_fini(&input);
@@ -340,18 +341,18 @@ static void signatures_that_are_refused(void **state)
     };
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         assert_int_equal(jose_verify(keys, STR(ES256), STR(RIG_PAYLOAD), str_of(texts[i])),
-                         BAY_DENIED);
+                         BAY_ERR_DENIED);
     }
     assert_int_equal(jose_verify(keys, STR(RS256), STR(RIG_PAYLOAD), STR(RIG_EC_SIGNATURE)),
-                     BAY_DENIED);
+                     BAY_ERR_DENIED);
     assert_int_equal(jose_verify(keys, STR(ES256 "="), STR(RIG_PAYLOAD), STR(RIG_EC_SIGNATURE)),
-                     BAY_DENIED);
+                     BAY_ERR_DENIED);
     /* Every bit of payload and signature counts. */
     char payload[] = RIG_PAYLOAD;
     for (size_t i = 0; i < sizeof(payload) - 1; i++) {
         payload[i] ^= 1;
         assert_int_equal(jose_verify(keys, STR(ES256), str_of(payload), STR(RIG_EC_SIGNATURE)),
-                         BAY_DENIED);
+                         BAY_ERR_DENIED);
         payload[i] ^= 1;
     }
     char signature[] = RIG_EC_SIGNATURE;
@@ -359,14 +360,14 @@ static void signatures_that_are_refused(void **state)
         char kept = signature[i];
         signature[i] = kept == 'A' ? 'B' : 'A';
         assert_int_equal(jose_verify(keys, STR(ES256), STR(RIG_PAYLOAD), str_of(signature)),
-                         BAY_DENIED);
+                         BAY_ERR_DENIED);
         signature[i] = kept;
     }
     assert_int_equal(jose_verify(keys, STR(ES256), str_of(payload), str_of(signature)), BAY_OK);
     jose_keys_free(keys);
     keys = rig_keys("{\"keys\":[]}");
     assert_int_equal(jose_verify(keys, STR(ES256), STR(RIG_PAYLOAD), STR(RIG_EC_SIGNATURE)),
-                     BAY_DENIED);
+                     BAY_ERR_DENIED);
     jose_keys_free(keys);
 }
 
@@ -379,7 +380,7 @@ static void the_vectors_of_rfc_7515(void **state)
     assert_int_equal(jose_verify(rsa, STR(RS256), STR(RIG_PAYLOAD), STR(RIG_RSA_SIGNATURE)),
                      BAY_OK);
     assert_int_equal(jose_verify(rsa, STR(ES256), STR(RIG_PAYLOAD), STR(RIG_EC_SIGNATURE)),
-                     BAY_DENIED);
+                     BAY_ERR_DENIED);
     jose_keys_free(ec);
     jose_keys_free(rsa);
 }
@@ -404,15 +405,15 @@ static void sign_and_verify(const char *text)
     assert_int_equal(jose_verify(keys, buf_view(&header), STR("what"), buf_view(&signature)),
                      BAY_OK);
     assert_int_equal(jose_verify(keys, buf_view(&header), STR("else"), buf_view(&signature)),
-                     BAY_DENIED);
+                     BAY_ERR_DENIED);
     jose_keys_free(keys);
     keys = rig_keys(RIG_EC_JWK);
     jose_keys *other = rig_keys(RIG_RSA_JWK);
     bool is_ec = strstr(text, RIG_EC_D) != NULL; /* that key without its id */
     assert_int_equal(jose_verify(keys, buf_view(&header), STR("what"), buf_view(&signature)),
-                     is_ec ? BAY_OK : BAY_DENIED);
+                     is_ec ? BAY_OK : BAY_ERR_DENIED);
     assert_int_equal(jose_verify(other, buf_view(&header), STR("what"), buf_view(&signature)),
-                     BAY_DENIED);
+                     BAY_ERR_DENIED);
     jose_keys_free(keys);
     jose_keys_free(other);
     jose_key_free(key);
@@ -457,7 +458,7 @@ static void without_memory(void **state)
                                  1); /* none is left out for want of memory */
                 err = jose_verify(keys, buf_view(&header), STR("what"), buf_view(&signature));
             }
-            assert_true(err == BAY_OK || err == BAY_NOMEM);
+            assert_true(err == BAY_OK || err == BAY_ERR_NOMEM);
             jose_keys_free(keys);
             jose_key_free(key);
             buf_fini(&header);

@@ -63,15 +63,16 @@ static void what_is_no_token(void **state)
     court_init(&self);
     static const char *const texts[] = {"", ".", "a", "a.b", "a.b.c.d", "a.b.c.d.e"};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        assert_int_equal(judge(&self, str_of(texts[i]), &strict), BAY_SYNTAX);
+        assert_int_equal(judge(&self, str_of(texts[i]), &strict), BAY_ERR_SYNTAX);
     }
     static const char *const denied[] = {"..", "a.b.c", "e30.e30.", "eyJhbGciOiJub25lIn0.e30."};
     for (size_t i = 0; i < sizeof(denied) / sizeof(denied[0]); i++) {
-        assert_int_equal(judge(&self, str_of(denied[i]), &strict), BAY_DENIED);
+        assert_int_equal(judge(&self, str_of(denied[i]), &strict), BAY_ERR_DENIED);
     }
     char *endless = malloc(JOSE_TOKEN_BYTES + 1);
     memset(endless, 'a', JOSE_TOKEN_BYTES + 1);
-    assert_int_equal(judge(&self, (bay_str){endless, JOSE_TOKEN_BYTES + 1}, &strict), BAY_LIMIT);
+    assert_int_equal(judge(&self, (bay_str){endless, JOSE_TOKEN_BYTES + 1}, &strict),
+                     BAY_ERR_LIMIT);
     free(endless);
     court_fini(&self);
 }
@@ -94,15 +95,15 @@ static void headers_that_are_refused(void **state)
     };
     for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
         rig_token(self.key, headers[i], GOOD, &self.token);
-        assert_int_equal(judge(&self, buf_view(&self.token), &strict), BAY_DENIED);
+        assert_int_equal(judge(&self, buf_view(&self.token), &strict), BAY_ERR_DENIED);
     }
     rig_token(NULL, "{\"alg\":\"none\"}", GOOD, &self.token);
-    assert_int_equal(judge(&self, buf_view(&self.token), &strict), BAY_DENIED);
+    assert_int_equal(judge(&self, buf_view(&self.token), &strict), BAY_ERR_DENIED);
     rig_token(NULL, "{\"alg\":\"ES256\"}", GOOD, &self.token);
-    assert_int_equal(judge(&self, buf_view(&self.token), &strict), BAY_DENIED);
+    assert_int_equal(judge(&self, buf_view(&self.token), &strict), BAY_ERR_DENIED);
     EVP_PKEY *other = EVP_EC_gen("P-256");
     rig_token(other, "{\"alg\":\"ES256\"}", GOOD, &self.token);
-    assert_int_equal(judge(&self, buf_view(&self.token), &strict), BAY_DENIED);
+    assert_int_equal(judge(&self, buf_view(&self.token), &strict), BAY_ERR_DENIED);
     EVP_PKEY_free(other);
     court_fini(&self);
 }
@@ -145,7 +146,7 @@ static void claims_that_are_refused(void **state)
         "{\"iss\":\"https://i.example\",\"sub\":\"a\\u0000b\",\"aud\":\"me\",\"exp\":1000010}",
     };
     for (size_t i = 0; i < sizeof(denied) / sizeof(denied[0]); i++) {
-        if (judge_claims(&self, denied[i], &strict) != BAY_DENIED) {
+        if (judge_claims(&self, denied[i], &strict) != BAY_ERR_DENIED) {
             fail_msg("believed: %s", denied[i]);
         }
     }
@@ -159,14 +160,14 @@ static void claims_that_are_refused(void **state)
         WITH("\"exp\":1000010,\"x\":[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]"),
     };
     for (size_t i = 0; i < sizeof(malformed) / sizeof(malformed[0]); i++) {
-        if (judge_claims(&self, malformed[i], &strict) != BAY_SYNTAX) {
+        if (judge_claims(&self, malformed[i], &strict) != BAY_ERR_SYNTAX) {
             fail_msg("read: %s", malformed[i]);
         }
     }
     /* Who expects no audience takes no token that is for one. */
     jose_expected loose = strict;
     loose.audience = STR("");
-    assert_int_equal(judge_claims(&self, GOOD, &loose), BAY_DENIED);
+    assert_int_equal(judge_claims(&self, GOOD, &loose), BAY_ERR_DENIED);
     court_fini(&self);
 }
 
@@ -238,13 +239,13 @@ static void a_token_seen_before_is_judged_anew(void **state)
     assert_int_equal(judge(&self, buf_view(&self.token), &strict), BAY_OK);
     jose_expected later = strict;
     later.now_ms += 60000;
-    assert_int_equal(judge(&self, buf_view(&self.token), &later), BAY_DENIED);
+    assert_int_equal(judge(&self, buf_view(&self.token), &later), BAY_ERR_DENIED);
     jose_expected other = strict;
     other.audience = STR("you");
-    assert_int_equal(judge(&self, buf_view(&self.token), &other), BAY_DENIED);
+    assert_int_equal(judge(&self, buf_view(&self.token), &other), BAY_ERR_DENIED);
     jose_keys *good = self.keys;
     self.keys = rig_keys(RIG_RSA_JWK);
-    assert_int_equal(judge(&self, buf_view(&self.token), &strict), BAY_DENIED);
+    assert_int_equal(judge(&self, buf_view(&self.token), &strict), BAY_ERR_DENIED);
     jose_keys_free(self.keys);
     self.keys = good;
     for (size_t i = 0; i < self.token.len; i++) { /* also in the signature's last bits */
@@ -257,8 +258,8 @@ static void a_token_seen_before_is_judged_anew(void **state)
     /* One that was refused is refused again. */
     rig_token(NULL, "{\"alg\":\"ES256\"}", GOOD, &self.token);
     buf_lit(&self.token, RIG_EC_SIGNATURE);
-    assert_int_equal(judge(&self, buf_view(&self.token), &strict), BAY_DENIED);
-    assert_int_equal(judge(&self, buf_view(&self.token), &strict), BAY_DENIED);
+    assert_int_equal(judge(&self, buf_view(&self.token), &strict), BAY_ERR_DENIED);
+    assert_int_equal(judge(&self, buf_view(&self.token), &strict), BAY_ERR_DENIED);
     /* More tokens than are remembered. */
     for (int i = 0; i < 600; i++) {
         char claims[160];
@@ -287,7 +288,7 @@ static void without_memory(void **state)
         arena_init(&memory, RIG_TEXT);
         bay_err err =
             jose_token_verify(self.keys, buf_view(&self.token), &strict, &memory, &claims, NULL);
-        assert_true(err == BAY_OK || err == BAY_NOMEM);
+        assert_true(err == BAY_OK || err == BAY_ERR_NOMEM);
         arena_fini(&memory);
         failing_memory_check();
     }

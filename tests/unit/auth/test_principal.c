@@ -44,19 +44,19 @@ static void test_refused(void **state)
         principal_parts parts;
         bay_err err;
     } rows[] = {
-        {{.proof = PRINCIPAL_KEY}, BAY_INVALID},
-        {{.subject = {longest, PRINCIPAL_TEXT_BYTES + 1}}, BAY_LIMIT},
-        {{.subject = STR("a"), .issuer = {longest, PRINCIPAL_TEXT_BYTES + 1}}, BAY_LIMIT},
-        {{.subject = STR("a"), .client = {longest, PRINCIPAL_TEXT_BYTES + 1}}, BAY_LIMIT},
-        {{.subject = STR("a"), .scopes = {longest, PRINCIPAL_SCOPES_BYTES + 1}}, BAY_LIMIT},
-        {{.subject = STR("a"), .claims = {longest, PRINCIPAL_CLAIMS_BYTES + 1}}, BAY_LIMIT},
-        {{.subject = STR("\xff")}, BAY_INVALID},
-        {{.subject = STR("a"), .issuer = STR("\xc3")}, BAY_INVALID},
-        {{.subject = STR("a"), .scopes = STR("\xed\xa0\x80")}, BAY_INVALID},
-        {{.subject = STR("a"), .claims = STR("[]")}, BAY_TYPE},
-        {{.subject = STR("a"), .claims = STR("{\"a\":")}, BAY_SYNTAX},
+        {{.proof = PRINCIPAL_KEY}, BAY_ERR_INVALID},
+        {{.subject = {longest, PRINCIPAL_TEXT_BYTES + 1}}, BAY_ERR_LIMIT},
+        {{.subject = STR("a"), .issuer = {longest, PRINCIPAL_TEXT_BYTES + 1}}, BAY_ERR_LIMIT},
+        {{.subject = STR("a"), .client = {longest, PRINCIPAL_TEXT_BYTES + 1}}, BAY_ERR_LIMIT},
+        {{.subject = STR("a"), .scopes = {longest, PRINCIPAL_SCOPES_BYTES + 1}}, BAY_ERR_LIMIT},
+        {{.subject = STR("a"), .claims = {longest, PRINCIPAL_CLAIMS_BYTES + 1}}, BAY_ERR_LIMIT},
+        {{.subject = STR("\xff")}, BAY_ERR_INVALID},
+        {{.subject = STR("a"), .issuer = STR("\xc3")}, BAY_ERR_INVALID},
+        {{.subject = STR("a"), .scopes = STR("\xed\xa0\x80")}, BAY_ERR_INVALID},
+        {{.subject = STR("a"), .claims = STR("[]")}, BAY_ERR_TYPE},
+        {{.subject = STR("a"), .claims = STR("{\"a\":")}, BAY_ERR_SYNTAX},
         {{.subject = STR("a"), .claims = STR("{\"a\":[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]}")},
-         BAY_DEPTH},
+         BAY_ERR_DEPTH},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const auth_principal *out = NULL;
@@ -194,7 +194,7 @@ static void test_stored(void **state)
                             "token:9:a:1:b",
                             "token:18446744073709551616::1:a"};
     for (size_t i = 0; i < ARRAY_LEN(broken); i++) {
-        assert_int_equal(principal_of_identity(str_of(broken[i]), &found), BAY_SYNTAX);
+        assert_int_equal(principal_of_identity(str_of(broken[i]), &found), BAY_ERR_SYNTAX);
         assert_null(found);
     }
 }
@@ -212,7 +212,7 @@ static void test_actors(void **state)
         parts.expires_at_ms = 0;
     }
     const auth_principal *out = NULL;
-    assert_int_equal(principal_new(&parts, &out), BAY_LIMIT);
+    assert_int_equal(principal_new(&parts, &out), BAY_ERR_LIMIT);
     assert_null(out);
     assert_non_null(principal_actor(last));
     assert_true(principal_is_expired(last, 50)); /* the first actor's */
@@ -240,7 +240,7 @@ static void test_memory(void **state)
         principal_parts parts = alice;
         parts.actor = actor;
         bay_err err = principal_new(&parts, &self);
-        assert_true(err == BAY_OK || (err == BAY_NOMEM && self == NULL));
+        assert_true(err == BAY_OK || (err == BAY_ERR_NOMEM && self == NULL));
         principal_unref(actor);
         principal_unref(principal_ref(self));
         principal_unref(self);

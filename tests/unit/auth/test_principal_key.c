@@ -97,7 +97,7 @@ static void a_key_says_nothing_of_another_ring_or_purpose(void **state)
         assert_int_equal(seal_digest(rings[0], 0, (seal_purpose)i, STR("ann"), digests[i]), BAY_OK);
     }
     assert_memory_not_equal(digests[SEAL_PRINCIPAL], digests[SEAL_PROXY], SEAL_DIGEST_BYTES);
-    assert_int_equal(seal_digest(rings[0], 1, SEAL_PROXY, STR("ann"), digests[0]), BAY_STATE);
+    assert_int_equal(seal_digest(rings[0], 1, SEAL_PROXY, STR("ann"), digests[0]), BAY_ERR_STATE);
     principal_unref(ann);
     seal_ring_free(rings[0]);
     seal_ring_free(rings[1]);
@@ -193,7 +193,7 @@ static void without_memory_nothing_is_decided(void **state)
     for (size_t at = 0; failing_memory_start(at); at++) {
         bool is_its = false;
         last = principal_has_key(ann, NULL, STR("746f6b656e3a303a3a333a616e6e"), &is_its);
-        assert_true(last == BAY_OK ? is_its : last == BAY_NOMEM && !is_its);
+        assert_true(last == BAY_OK ? is_its : last == BAY_ERR_NOMEM && !is_its);
         failing_memory_check();
     }
     assert_int_equal(last, BAY_OK);

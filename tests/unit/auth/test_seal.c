@@ -67,7 +67,7 @@ static void a_text_with_any_character_changed_is_denied(void **state)
                 if (others[j] != was) {
                     text.at[i] = others[j];
                     assert_int_equal(opened(ring, buf_view(&text), associated, NOW, plain),
-                                     BAY_DENIED);
+                                     BAY_ERR_DENIED);
                 }
             }
             text.at[i] = was;
@@ -90,7 +90,7 @@ static void any_bit_flipped_is_denied(void **state)
         bytes.at[bit / 8] ^= (char)(1 << bit % 8);
         buf_clear(&text);
         base64_encode(&text, buf_view(&bytes), BASE64_URL);
-        assert_int_equal(opened(ring, buf_view(&text), associated, NOW, plain), BAY_DENIED);
+        assert_int_equal(opened(ring, buf_view(&text), associated, NOW, plain), BAY_ERR_DENIED);
         bytes.at[bit / 8] ^= (char)(1 << bit % 8);
     }
     buf_fini(&bytes);
@@ -105,13 +105,13 @@ static void a_text_cut_or_prolonged_anywhere_is_denied(void **state)
     buf text = sealed(ring, plain, associated, LATER);
     for (size_t len = 0; len < text.len; len++) {
         assert_int_equal(opened(ring, str_head(buf_view(&text), len), associated, NOW, plain),
-                         BAY_DENIED);
+                         BAY_ERR_DENIED);
         assert_int_equal(opened(ring, str_from(buf_view(&text), len + 1), associated, NOW, plain),
-                         BAY_DENIED);
+                         BAY_ERR_DENIED);
     }
     for (int i = 0; i < 8; i++) {
         buf_char(&text, 'A');
-        assert_int_equal(opened(ring, buf_view(&text), associated, NOW, plain), BAY_DENIED);
+        assert_int_equal(opened(ring, buf_view(&text), associated, NOW, plain), BAY_ERR_DENIED);
     }
     buf_fini(&text);
     seal_ring_free(ring);
@@ -125,7 +125,7 @@ static void a_text_too_long_to_be_ours_is_denied(void **state)
     char *text = mem_zalloc(len);
     assert_non_null(text);
     memset(text, 'A', len);
-    assert_int_equal(opened(ring, (bay_str){text, len}, associated, NOW, plain), BAY_DENIED);
+    assert_int_equal(opened(ring, (bay_str){text, len}, associated, NOW, plain), BAY_ERR_DENIED);
     mem_free(text);
     seal_ring_free(ring);
 }
@@ -141,18 +141,18 @@ static void other_associated_data_is_denied(void **state)
         other[i] ^= 1;
         assert_int_equal(
             opened(ring, buf_view(&text), (bay_str){other, associated.len}, NOW, plain),
-            BAY_DENIED);
+            BAY_ERR_DENIED);
         assert_int_equal(opened(ring, buf_view(&text), str_head(associated, i), NOW, plain),
-                         BAY_DENIED);
+                         BAY_ERR_DENIED);
     }
     memcpy(other, associated.at, associated.len);
     other[associated.len] = '\0';
     assert_int_equal(
         opened(ring, buf_view(&text), (bay_str){other, associated.len + 1}, NOW, plain),
-        BAY_DENIED);
+        BAY_ERR_DENIED);
     buf_fini(&text);
     text = sealed(ring, plain, (bay_str){0}, LATER);
-    assert_int_equal(opened(ring, buf_view(&text), associated, NOW, plain), BAY_DENIED);
+    assert_int_equal(opened(ring, buf_view(&text), associated, NOW, plain), BAY_ERR_DENIED);
     buf_fini(&text);
     seal_ring_free(ring);
 }
@@ -165,10 +165,10 @@ static void a_value_ends_at_its_expiry(void **state)
     seal_ring *ring = ring_of(key_one);
     buf text = sealed(ring, plain, associated, LATER);
     assert_int_equal(opened(ring, buf_view(&text), associated, LATER - 1, plain), BAY_OK);
-    assert_int_equal(opened(ring, buf_view(&text), associated, LATER, plain), BAY_TIMEOUT);
-    assert_int_equal(opened(ring, buf_view(&text), associated, UINT64_MAX, plain), BAY_TIMEOUT);
+    assert_int_equal(opened(ring, buf_view(&text), associated, LATER, plain), BAY_ERR_TIMEOUT);
+    assert_int_equal(opened(ring, buf_view(&text), associated, UINT64_MAX, plain), BAY_ERR_TIMEOUT);
     /* Who may not have it is not told that it is old either. */
-    assert_int_equal(opened(ring, buf_view(&text), STR("other"), LATER, plain), BAY_DENIED);
+    assert_int_equal(opened(ring, buf_view(&text), STR("other"), LATER, plain), BAY_ERR_DENIED);
     buf_fini(&text);
     text = sealed(ring, plain, associated, 0);
     assert_int_equal(opened(ring, buf_view(&text), associated, UINT64_MAX, plain), BAY_OK);
@@ -186,12 +186,13 @@ static void a_key_of_another_length_is_refused(void **state)
     (void)state;
     seal_ring *ring;
     assert_int_equal(seal_ring_new(&ring), BAY_OK);
-    assert_int_equal(seal_ring_add(ring, (bay_str){0}), BAY_INVALID);
-    assert_int_equal(seal_ring_add(ring, str_head(key_one, SEAL_KEY_BYTES - 1)), BAY_INVALID);
-    assert_int_equal(seal_ring_add(ring, STR("0123456789abcdef0123456789abcdef+")), BAY_INVALID);
+    assert_int_equal(seal_ring_add(ring, (bay_str){0}), BAY_ERR_INVALID);
+    assert_int_equal(seal_ring_add(ring, str_head(key_one, SEAL_KEY_BYTES - 1)), BAY_ERR_INVALID);
+    assert_int_equal(seal_ring_add(ring, STR("0123456789abcdef0123456789abcdef+")),
+                     BAY_ERR_INVALID);
     buf out;
     buf_init(&out, 1024);
-    assert_int_equal(seal_value(ring, plain, associated, 0, &out), BAY_STATE);
+    assert_int_equal(seal_value(ring, plain, associated, 0, &out), BAY_ERR_STATE);
     assert_int_equal(out.len, 0);
     buf_fini(&out);
     seal_ring_free(ring);
@@ -206,8 +207,8 @@ static void an_unknown_key_is_denied(void **state)
     seal_ring *none;
     assert_int_equal(seal_ring_new(&none), BAY_OK);
     buf text = sealed(one, plain, associated, LATER);
-    assert_int_equal(opened(two, buf_view(&text), associated, NOW, plain), BAY_DENIED);
-    assert_int_equal(opened(none, buf_view(&text), associated, NOW, plain), BAY_DENIED);
+    assert_int_equal(opened(two, buf_view(&text), associated, NOW, plain), BAY_ERR_DENIED);
+    assert_int_equal(opened(none, buf_view(&text), associated, NOW, plain), BAY_ERR_DENIED);
     buf_fini(&text);
     seal_ring_free(none);
     seal_ring_free(two);
@@ -225,12 +226,12 @@ static void after_a_rotation_the_new_key_seals_and_the_old_one_opens(void **stat
     assert_int_equal(opened(ring, buf_view(&before), associated, NOW, plain), BAY_OK);
     assert_int_equal(opened(ring, buf_view(&after), associated, NOW, plain), BAY_OK);
     assert_int_equal(opened(replica, buf_view(&after), associated, NOW, plain), BAY_OK);
-    assert_int_equal(opened(replica, buf_view(&before), associated, NOW, plain), BAY_DENIED);
+    assert_int_equal(opened(replica, buf_view(&before), associated, NOW, plain), BAY_ERR_DENIED);
     buf_fini(&after);
     /* A key that is there already comes back to the front. */
     assert_int_equal(seal_ring_add(ring, key_one), BAY_OK);
     after = sealed(ring, plain, associated, LATER);
-    assert_int_equal(opened(replica, buf_view(&after), associated, NOW, plain), BAY_DENIED);
+    assert_int_equal(opened(replica, buf_view(&after), associated, NOW, plain), BAY_ERR_DENIED);
     buf_fini(&before);
     buf_fini(&after);
     seal_ring_free(replica);
@@ -251,7 +252,7 @@ static void a_full_ring_forgets_its_oldest_key(void **state)
     assert_int_equal(seal_ring_add(ring, key_two), BAY_OK); /* adds none */
     assert_int_equal(opened(ring, buf_view(&oldest), associated, NOW, plain), BAY_OK);
     assert_int_equal(seal_ring_generate(ring), BAY_OK);
-    assert_int_equal(opened(ring, buf_view(&oldest), associated, NOW, plain), BAY_DENIED);
+    assert_int_equal(opened(ring, buf_view(&oldest), associated, NOW, plain), BAY_ERR_DENIED);
     assert_int_equal(opened(ring, buf_view(&second), associated, NOW, plain), BAY_OK);
     buf_fini(&oldest);
     buf_fini(&second);
@@ -269,7 +270,7 @@ static void generated_keys_differ(void **state)
     assert_int_equal(seal_ring_generate(two), BAY_OK);
     buf text = sealed(one, plain, associated, LATER);
     assert_int_equal(opened(one, buf_view(&text), associated, NOW, plain), BAY_OK);
-    assert_int_equal(opened(two, buf_view(&text), associated, NOW, plain), BAY_DENIED);
+    assert_int_equal(opened(two, buf_view(&text), associated, NOW, plain), BAY_ERR_DENIED);
     buf_fini(&text);
     seal_ring_free(two);
     seal_ring_free(one);
@@ -294,7 +295,7 @@ static void values_of_every_size_come_back_and_larger_ones_are_refused(void **st
     buf out;
     buf_init(&out, 1 << 20);
     assert_int_equal(seal_value(ring, (bay_str){bytes, SEAL_PLAIN_BYTES + 1}, associated, 0, &out),
-                     BAY_LIMIT);
+                     BAY_ERR_LIMIT);
     assert_int_equal(out.len, 0);
     buf_fini(&out);
     mem_free(bytes);
@@ -303,9 +304,9 @@ static void values_of_every_size_come_back_and_larger_ones_are_refused(void **st
     assert_int_equal(seal_value(ring, plain, associated, 0, &out), BAY_OK);
     buf small;
     buf_init(&small, plain.len - 1);
-    assert_int_equal(seal_open(ring, buf_view(&out), associated, NOW, &small), BAY_LIMIT);
+    assert_int_equal(seal_open(ring, buf_view(&out), associated, NOW, &small), BAY_ERR_LIMIT);
     assert_int_equal(small.len, 0);
-    assert_int_equal(seal_value(ring, plain, associated, 0, &out), BAY_LIMIT);
+    assert_int_equal(seal_value(ring, plain, associated, 0, &out), BAY_ERR_LIMIT);
     buf_fini(&small);
     buf_fini(&out);
     seal_ring_free(ring);
@@ -321,8 +322,8 @@ static void associated_data_has_its_bound(void **state)
     bay_str more = {bytes, SEAL_ASSOCIATED_BYTES + 1};
     buf text = sealed(ring, plain, most, LATER);
     assert_int_equal(opened(ring, buf_view(&text), most, NOW, plain), BAY_OK);
-    assert_int_equal(opened(ring, buf_view(&text), more, NOW, plain), BAY_DENIED);
-    assert_int_equal(seal_value(ring, plain, more, LATER, &text), BAY_LIMIT);
+    assert_int_equal(opened(ring, buf_view(&text), more, NOW, plain), BAY_ERR_DENIED);
+    assert_int_equal(seal_value(ring, plain, more, LATER, &text), BAY_ERR_LIMIT);
     buf_fini(&text);
     mem_free(bytes);
     seal_ring_free(ring);
@@ -354,7 +355,7 @@ static void a_text_of_this_version_made_elsewhere_opens(void **state)
     bay_str text = STR("ARSvkxYAAAGLz-ZSYHR3ZWx2ZSBieXRlczqbcQW6yNwbxqPaq3PSxE6hNesO"
                        "GykJkqxmfJp78A-9I3pjH6C87nWXC4Zn7dTeCg");
     assert_int_equal(opened(ring, text, associated, NOW, plain), BAY_OK);
-    assert_int_equal(opened(ring, text, associated, LATER, plain), BAY_TIMEOUT);
+    assert_int_equal(opened(ring, text, associated, LATER, plain), BAY_ERR_TIMEOUT);
     seal_ring_free(ring);
 }
 
@@ -375,7 +376,7 @@ static void every_lack_of_memory_is_an_error(void **state)
         if (err == BAY_OK) {
             err = seal_open(ring, buf_view(&text), associated, NOW, &out);
         }
-        assert_int_equal(err, failing_memory.has_failed ? BAY_NOMEM : BAY_OK);
+        assert_int_equal(err, failing_memory.has_failed ? BAY_ERR_NOMEM : BAY_OK);
         assert_true(str_eq(buf_view(&out), err == BAY_OK ? plain : (bay_str){0}));
         buf_fini(&text);
         buf_fini(&out);

@@ -49,7 +49,7 @@ static void refuses_sizes_that_overflow(void **state)
     assert_null(arena_array(&memory, SIZE_MAX / 2, 3));
     assert_null(arena_array(&memory, (size_t)1 << 32, (size_t)1 << 32));
     bay_str copy = {"untouched", 9};
-    assert_int_equal(arena_dup(&memory, (bay_str){"", SIZE_MAX}, &copy), BAY_LIMIT);
+    assert_int_equal(arena_dup(&memory, (bay_str){"", SIZE_MAX}, &copy), BAY_ERR_LIMIT);
     assert_int_equal(copy.len, 9);
     assert_null(memory.chunk);
     arena_fini(&memory);
@@ -177,7 +177,7 @@ static void tells_a_lack_of_memory_from_the_maximum(void **state)
         assert_true(memory.is_full);
         for (int i = 0; i < 8; i++) {
             bay_err err = arena_dup(&memory, (bay_str){"0123456789", 10}, &copy);
-            assert_true(err == BAY_OK || (err == BAY_NOMEM && failing_memory.has_failed));
+            assert_true(err == BAY_OK || (err == BAY_ERR_NOMEM && failing_memory.has_failed));
             if (err == BAY_OK && arena_alloc(&memory, 3500) == NULL) {
                 assert_false(memory.is_full);
             }

@@ -28,7 +28,7 @@ static void refuses_one_byte_over_the_maximum(void **state)
     buf_lit(&text, "0123456789");
     assert_text(&text, "0123456789");
     buf_char(&text, 'x');
-    assert_int_equal(text.err, BAY_LIMIT);
+    assert_int_equal(text.err, BAY_ERR_LIMIT);
     assert_int_equal(text.len, 10);
     buf_fini(&text);
 }
@@ -40,7 +40,7 @@ static void an_error_sticks_until_cleared(void **state)
     buf_init(&text, 8);
     buf_lit(&text, "abc");
     buf_lit(&text, "too long by far");
-    assert_int_equal(text.err, BAY_LIMIT);
+    assert_int_equal(text.err, BAY_ERR_LIMIT);
     buf_char(&text, 'd'); /* would fit, but the text has a hole by now */
     buf_printf(&text, "%d", 1);
     assert_false(buf_reserve(&text, 0));
@@ -58,7 +58,7 @@ static void refuses_sizes_that_overflow(void **state)
     buf_init(&text, SIZE_MAX);
     buf_lit(&text, "abc");
     assert_false(buf_reserve(&text, SIZE_MAX - 1));
-    assert_int_equal(text.err, BAY_LIMIT);
+    assert_int_equal(text.err, BAY_ERR_LIMIT);
     assert_memory_equal(text.at, "abc", 3);
     buf_fini(&text);
 }
@@ -74,7 +74,7 @@ static void a_maximum_of_zero_holds_nothing(void **state)
     assert_int_equal(text.err, BAY_OK);
     assert_null(buf_view(&text).at);
     buf_char(&text, 'a');
-    assert_int_equal(text.err, BAY_LIMIT);
+    assert_int_equal(text.err, BAY_ERR_LIMIT);
     buf_fini(&text);
 }
 
@@ -97,7 +97,7 @@ static void prints_up_to_the_last_byte(void **state)
         if (len > 0) {
             buf_init(&text, len - 1);
             buf_printf(&text, "%s", expected + 400 - len);
-            assert_int_equal(text.err, BAY_LIMIT);
+            assert_int_equal(text.err, BAY_ERR_LIMIT);
             assert_int_equal(text.len, 0);
             buf_fini(&text);
         }
@@ -182,7 +182,7 @@ static void survives_every_lack_of_memory(void **state)
         buf_printf(&text, "%0300d", 7);
         buf_printf(&text, "%d", 7);
         if (failing_memory.has_failed) {
-            assert_int_equal(text.err, BAY_NOMEM);
+            assert_int_equal(text.err, BAY_ERR_NOMEM);
         } else {
             assert_int_equal(text.err, BAY_OK);
             assert_int_equal(text.len, 311);
@@ -195,7 +195,7 @@ static void survives_every_lack_of_memory(void **state)
 static const char secret[] = "open sesame";
 
 /* Counts the blocks that come back with the secret still in them. */
-static void look_and_release(void *user, void *old)
+static void look_and_release(void *old, void *user)
 {
     size_t *found = user;
     if (old != NULL && memmem(old, malloc_usable_size(old), secret, sizeof(secret) - 1) != NULL) {

@@ -17,7 +17,7 @@ static struct {
     char text[1024];
 } seen;
 
-static void remember(void *user, log_level level, const char *component, const char *text)
+static void remember(log_level level, const char *component, const char *text, void *user)
 {
     assert_ptr_equal(user, &seen);
     seen.lines++;
@@ -31,14 +31,14 @@ static int listen_to_info(void **state)
 {
     (void)state;
     memset(&seen, 0, sizeof(seen));
-    log_set_sink(remember, &seen, LOG_INFO);
+    log_set_sink(LOG_INFO, remember, &seen);
     return 0;
 }
 
 static int listen_to_nothing(void **state)
 {
     (void)state;
-    log_set_sink(NULL, NULL, LOG_DEBUG);
+    log_set_sink(LOG_DEBUG, NULL, NULL);
     return 0;
 }
 
@@ -52,7 +52,7 @@ static int evaluate(void)
 static void without_a_sink_nothing_happens(void **state)
 {
     (void)state;
-    log_set_sink(NULL, NULL, LOG_DEBUG);
+    log_set_sink(LOG_DEBUG, NULL, NULL);
     assert_false(log_wants(LOG_ERROR));
     evaluated = 0;
     LOG(LOG_ERROR, "test", "%d", evaluate());

@@ -53,7 +53,7 @@ static void refuses_one_entry_over_the_maximum(void **state)
         }
         size_t cap = table.cap;
         void *old = names[1];
-        assert_int_equal(map_put(&table, STR("other"), names[0], &old), BAY_LIMIT);
+        assert_int_equal(map_put(&table, STR("other"), names[0], &old), BAY_ERR_LIMIT);
         assert_ptr_equal(old, names[1]); /* untouched */
         assert_int_equal(table.cap, cap);
         assert_int_equal(table.len, max);
@@ -143,9 +143,9 @@ static void survives_every_lack_of_memory(void **state)
         size_t len = 0;
         for (size_t i = 0; i < KEYS; i++) {
             bay_err err = map_put(&table, str_of(names[i]), names[i], NULL);
-            assert_true(err == BAY_OK || err == BAY_NOMEM);
+            assert_true(err == BAY_OK || err == BAY_ERR_NOMEM);
             len += err == BAY_OK;
-            if (err == BAY_NOMEM) { /* what is in stays, and may be replaced */
+            if (err == BAY_ERR_NOMEM) { /* what is in stays, and may be replaced */
                 assert_null(map_get(&table, str_of(names[i])));
                 if (len > 0) {
                     assert_int_equal(map_put(&table, str_of(names[0]), names[0], NULL), BAY_OK);

@@ -62,7 +62,7 @@ static void a_failure_keeps_the_earlier_list(void **state)
     assert_int_equal(self.ends, 101);
     assert_names(&self, "a ");
     listing_fetch_start(&self.fetch, 1000);
-    fake_fail(self.server, BAY_TIMEOUT, true, "timed out");
+    fake_fail(self.server, BAY_ERR_TIMEOUT, true, "timed out");
     listing_fetch_start(&self.fetch, 1000);
     fake_result(self.server, "{'tools':{'name':'b'}}");
     listing_fetch_start(&self.fetch, 1000);
@@ -78,7 +78,7 @@ static void a_first_failure_leaves_none(void **state)
     stage self;
     begin(&self, LISTING_PROMPTS);
     listing_fetch_start(&self.fetch, 1000);
-    fake_fail(self.server, BAY_EXITED, false, "exited");
+    fake_fail(self.server, BAY_ERR_EXITED, false, "exited");
     assert_int_equal(self.ends, 100);
     assert_null(self.fetch.current);
     finish(&self);

@@ -143,7 +143,7 @@ static void forged_cursors_are_refused(void **state)
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         buf out;
         buf_init(&out, 1 << 16);
-        if (page_into(&self.view, bad[i], 10, &out) != BAY_INVALID) {
+        if (page_into(&self.view, bad[i], 10, &out) != BAY_ERR_INVALID) {
             fail_msg("taken: %s", bad[i]);
         }
         buf_fini(&out);
@@ -297,7 +297,7 @@ static void what_is_offered_twice_is_shown_once(void **state)
     clear(&self);
 }
 
-static void count_complaints(void *user, log_level level, const char *component, const char *text)
+static void count_complaints(log_level level, const char *component, const char *text, void *user)
 {
     *(int *)user += level == LOG_WARN && strcmp(component, "catalog") == 0 && text[0] == '"';
 }
@@ -571,12 +571,12 @@ static void sealed_cursors_are_good_for_one_only(void **state)
     assert_int_equal(page_of(&self.view, &ann, NULL, 1, &out), BAY_OK);
     char *cursor = next_of(&out);
     buf_clear(&out);
-    assert_int_equal(page_of(&self.view, &bob, cursor, 1, &out), BAY_INVALID);
-    assert_int_equal(page_of(&prompts.view, &ann, cursor, 1, &out), BAY_INVALID);
-    assert_int_equal(page_into(&self.view, cursor, 1, &out), BAY_INVALID);
-    assert_int_equal(page_of(&self.view, &ann, "\"MTox\"", 1, &out), BAY_INVALID); /* 1:1 */
+    assert_int_equal(page_of(&self.view, &bob, cursor, 1, &out), BAY_ERR_INVALID);
+    assert_int_equal(page_of(&prompts.view, &ann, cursor, 1, &out), BAY_ERR_INVALID);
+    assert_int_equal(page_into(&self.view, cursor, 1, &out), BAY_ERR_INVALID);
+    assert_int_equal(page_of(&self.view, &ann, "\"MTox\"", 1, &out), BAY_ERR_INVALID); /* 1:1 */
     cursor[strlen(cursor) / 2] ^= 1;
-    assert_int_equal(page_of(&self.view, &ann, cursor, 1, &out), BAY_INVALID);
+    assert_int_equal(page_of(&self.view, &ann, cursor, 1, &out), BAY_ERR_INVALID);
     cursor[strlen(cursor) / 2] ^= 1;
     assert_int_equal(page_of(&self.view, &ann, cursor, 1, &out), BAY_OK);
     assert_true(str_starts(buf_view(&out), STR("\"tools\":[{\"name\":\"a.2\"}],")));
@@ -820,14 +820,14 @@ static void without_memory_the_view_stays_as_it_was(void **state)
         listing_of(self.servers[0], LISTING_TOOLS,
                    "[{\"name\":\"z\"},{\"name\":\"p\"},{\"name\":\"q\"},{\"name\":\"r\"}]");
     self.registered.sources[0].listings[LISTING_TOOLS] = made;
-    bay_err err = BAY_NOMEM;
+    bay_err err = BAY_ERR_NOMEM;
     for (size_t at = 0; err != BAY_OK; at++) {
         (void)failing_memory_start(at);
         err = catalog_view_refresh(&self.view, 0, 0);
         failing_memory_stop();
         assert_true(at < 1000);
         if (err != BAY_OK) {
-            assert_int_equal(err, BAY_NOMEM);
+            assert_int_equal(err, BAY_ERR_NOMEM);
             assert_page(&self.view, before);
             assert_int_equal(self.view.by_full.len, 4);
             assert_int_equal(self.view.by_bare.len, 3);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/err.h"
 #include "base/str.h"
 #include "cli/arguments_table.h"
 
@@ -134,7 +135,7 @@ static void wrong_use_is_told(void **state)
                         diag.text);
         }
         assert_true(is_good);
-        assert_int_equal(err, BAY_INVALID);
+        assert_int_equal(err, BAY_ERR_INVALID);
         assert_int_equal(cli_exit_of(err), CLI_EXIT_USAGE);
         assert_int_equal(out.command, CLI_COMMAND_COUNT); /* untouched */
     }
@@ -152,7 +153,7 @@ static void too_many_headers_are_refused(void **state)
     line words;
     cli_arguments out;
     bay_diag diag;
-    assert_int_equal(parse(&words, text, &out, &diag), BAY_INVALID);
+    assert_int_equal(parse(&words, text, &out, &diag), BAY_ERR_INVALID);
     text[len - 6] = '\0';
     assert_int_equal(parse(&words, text, &out, &diag), BAY_OK);
     assert_int_equal(out.header_count, CLI_HEADERS);
@@ -367,17 +368,17 @@ static void help_names_every_option_of_the_command(void **state)
 static void every_error_has_an_exit_code(void **state)
 {
     (void)state;
-    for (int err = 0; err < BAY_ERROR_COUNT; err++) {
+    for (int err = 0; err < ERR_COUNT; err++) {
         int code = (int)cli_exit_of((bay_err)err);
         bool is_known = false;
         for (size_t i = 0; i < cli_exit_count; i++) {
             is_known |= cli_exits[i].code == code;
         }
         assert_true(is_known);
-        assert_int_equal(code == 0, err == BAY_OK || err == BAY_EOF);
+        assert_int_equal(code == 0, err == BAY_OK || err == BAY_ERR_EOF);
     }
-    assert_int_equal(cli_exit_of(BAY_TIMEOUT), 4);
-    assert_int_equal(cli_exit_of(BAY_SPAWN), 3);
+    assert_int_equal(cli_exit_of(BAY_ERR_TIMEOUT), 4);
+    assert_int_equal(cli_exit_of(BAY_ERR_SPAWN), 3);
 }
 
 static void the_page_is_current(void **state)

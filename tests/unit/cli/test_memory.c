@@ -100,7 +100,7 @@ static void arguments(void **state)
                 str_eq(buf_view(&out), STR("{\"a\":[1,2],\"b\":\"text\",\"c\":1.0,\"d\":\"1\"}")));
             has_worked = true;
         } else {
-            assert_int_equal(err, BAY_NOMEM);
+            assert_int_equal(err, BAY_ERR_NOMEM);
             assert_true(diag.text[0] != '\0');
         }
         buf_fini(&out);
@@ -128,7 +128,7 @@ static void content(void **state)
         buf out;
         buf_init(&out, 1 << 16);
         bay_err err = cli_content_write_message(&file, &out, message);
-        assert_true(err == BAY_OK || err == BAY_NOMEM);
+        assert_true(err == BAY_OK || err == BAY_ERR_NOMEM);
         if (err == BAY_OK) {
             assert_true(
                 str_eq(buf_view(&out), STR("u: [application/octet-stream, 3 bytes] x:y\n")));

@@ -44,14 +44,14 @@ static void what_is_wrong_is_refused(void **state)
         buf_clear(&out);
         assert_int_equal(
             cli_pairs_write((char *const *)cases[i].pairs, count, cases[i].is_text, &out, &diag),
-            BAY_INVALID);
+            BAY_ERR_INVALID);
         assert_string_equal(diag.text, cases[i].text);
     }
     char deep[300] = "a=";
     memset(deep + 2, '[', sizeof(deep) - 3);
     const char *pairs[] = {deep};
     buf_clear(&out);
-    assert_int_equal(cli_pairs_write((char *const *)pairs, 1, false, &out, NULL), BAY_DEPTH);
+    assert_int_equal(cli_pairs_write((char *const *)pairs, 1, false, &out, NULL), BAY_ERR_DEPTH);
     buf_clear(&out);
     assert_int_equal(cli_pairs_write((char *const *)pairs, 1, true, &out, NULL), BAY_OK);
     buf_fini(&out);
@@ -111,10 +111,10 @@ static void a_whole_object_is_taken_as_it_is(void **state)
     } cases[] = {
         {"{\"a\": 1.0}", BAY_OK, ""},
         {" {} ", BAY_OK, ""},
-        {"[]", BAY_INVALID, "--arguments needs a JSON object: {\"KEY\": VALUE}"},
-        {"7", BAY_INVALID, "--arguments needs a JSON object: {\"KEY\": VALUE}"},
-        {"@/no/such/file", BAY_IO, "--arguments: /no/such/file: No such file or directory"},
-        {"@/", BAY_IO, "--arguments: /: Is a directory"},
+        {"[]", BAY_ERR_INVALID, "--arguments needs a JSON object: {\"KEY\": VALUE}"},
+        {"7", BAY_ERR_INVALID, "--arguments needs a JSON object: {\"KEY\": VALUE}"},
+        {"@/no/such/file", BAY_ERR_IO, "--arguments: /no/such/file: No such file or directory"},
+        {"@/", BAY_ERR_IO, "--arguments: /: Is a directory"},
     };
     buf out;
     buf_init(&out, 4096);
@@ -129,7 +129,7 @@ static void a_whole_object_is_taken_as_it_is(void **state)
     }
     bay_diag diag = {0};
     buf_clear(&out);
-    assert_int_equal(cli_pairs_read("{\"a\":}", &out, &diag), BAY_INVALID);
+    assert_int_equal(cli_pairs_read("{\"a\":}", &out, &diag), BAY_ERR_INVALID);
     assert_int_equal(diag.offset, 5);
     assert_non_null(strstr(diag.text, "no JSON at byte 5"));
     buf_fini(&out);
@@ -153,7 +153,7 @@ static void a_file_is_read_whole_and_bounded(void **state)
     assert_true(str_eq(buf_view(&out), str_of(text)));
     buf_fini(&out);
     buf_init(&out, 8);
-    assert_int_equal(cli_pairs_read(named, &out, &diag), BAY_LIMIT);
+    assert_int_equal(cli_pairs_read(named, &out, &diag), BAY_ERR_LIMIT);
     buf_fini(&out);
     unlink(path);
 }

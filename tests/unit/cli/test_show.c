@@ -98,7 +98,7 @@ static void resources_come_out_decoded(void **state)
         "7", "{}", "{\"blob\":7}", "{\"text\":null}", "{\"blob\":\"A\"}", "{\"blob\":\"AA A\"}"};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         assert_int_equal(cli_content_write_resource(&file, &out, parse(bad[i]), &is_hidden),
-                         BAY_PROTOCOL);
+                         BAY_ERR_PROTOCOL);
         assert_int_equal(out.len, 0);
     }
     json_val blob = parse("{\"blob\":\"AP8K\"}");

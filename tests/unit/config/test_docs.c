@@ -91,10 +91,10 @@ static void a_lack_of_memory_shows_in_the_buffer(void **state)
     buf small;
     buf_init(&small, 100);
     config_write_markdown(&small);
-    assert_int_equal(small.err, BAY_LIMIT);
+    assert_int_equal(small.err, BAY_ERR_LIMIT);
     buf_clear(&small);
     config_write_schema(&small);
-    assert_int_equal(small.err, BAY_LIMIT);
+    assert_int_equal(small.err, BAY_ERR_LIMIT);
     buf_fini(&small);
 }
 

@@ -289,7 +289,7 @@ static void two_servers_of_one_shown_name_are_refused(void **state)
     config_report report;
     assert_int_equal(
         testing_load("mcpServers:\n  a_b: {command: x}\n  a b: {command: x}\n", &self, &report),
-        BAY_SYNTAX);
+        BAY_ERR_SYNTAX);
     assert_int_equal(report.errors, 1);
     assert_int_equal(report.count, 2);
     assert_non_null(strstr(report.messages[1].text, "a second server would be shown as \"a_b\""));
@@ -303,10 +303,10 @@ static void each_mistake_is_told_with_its_line(void **state)
         const config *self = NULL;
         config_report report;
         bay_err err = testing_load(mistakes[i].text, &self, &report);
-        if (err != BAY_SYNTAX) {
+        if (err != BAY_ERR_SYNTAX) {
             print_error("%s\n  loaded\n", mistakes[i].text);
         }
-        assert_int_equal(err, BAY_SYNTAX);
+        assert_int_equal(err, BAY_ERR_SYNTAX);
         assert_null(self);
         assert_report(&report, mistakes[i].text, mistakes[i].report);
     }
@@ -321,7 +321,7 @@ static void all_mistakes_are_told_at_once_by_line(void **state)
                                   "  c: {command: y, autoApprove: [z]}\nworkers: s3cr3t\n"
                                   "limits: {bodyBytes: 3, foo: 1}\n",
                                   &self, &report),
-                     BAY_SYNTAX);
+                     BAY_ERR_SYNTAX);
     assert_int_equal(report.errors, 5);
     assert_int_equal(report.warnings, 1);
     buf shown;
@@ -353,7 +353,7 @@ static void a_report_is_bounded_and_counts_the_rest(void **state)
     const config *self = NULL;
     config_report report;
     assert_int_equal(config_load_text(buf_view(&text), STR("x"), NULL, NULL, &self, &report),
-                     BAY_SYNTAX);
+                     BAY_ERR_SYNTAX);
     assert_int_equal(report.count, CONFIG_ERRORS);
     assert_int_equal(report.errors, 100);
     buf_clear(&text);
@@ -385,25 +385,26 @@ static void every_bound_holds(void **state)
 {
     (void)state;
     config_report report;
-    assert_int_equal(load_many("workers: 1\n", "# 345678\n", 500000, "", &report), BAY_LIMIT);
+    assert_int_equal(load_many("workers: 1\n", "# 345678\n", 500000, "", &report), BAY_ERR_LIMIT);
     assert_report(&report, "long", "x: longer than 4 MiB: *");
-    assert_int_equal(load_many("a: ", "[", 33, "", &report), BAY_SYNTAX);
+    assert_int_equal(load_many("a: ", "[", 33, "", &report), BAY_ERR_SYNTAX);
     assert_report(&report, "deep", "x:1: nested deeper than 32 levels: *");
-    assert_int_equal(load_many("a: ", "[", 100000, "", &report), BAY_SYNTAX);
-    assert_int_equal(load_many("{\"a\": ", "[", 100000, "", &report), BAY_SYNTAX);
+    assert_int_equal(load_many("a: ", "[", 100000, "", &report), BAY_ERR_SYNTAX);
+    assert_int_equal(load_many("{\"a\": ", "[", 100000, "", &report), BAY_ERR_SYNTAX);
     assert_report(&report, "deep", "x:1: not valid JSON: nested too deeply: *");
-    assert_int_equal(load_many("a: [", "1,", 300000, "]", &report), BAY_SYNTAX);
+    assert_int_equal(load_many("a: [", "1,", 300000, "]", &report), BAY_ERR_SYNTAX);
     assert_report(&report, "many", "x:1: more than 262144 values: *");
-    assert_int_equal(load_many("{\"a\": [", "1,", 300000, "1]}", &report), BAY_SYNTAX);
+    assert_int_equal(load_many("{\"a\": [", "1,", 300000, "1]}", &report), BAY_ERR_SYNTAX);
     assert_int_equal(load_many(SERVER "{command: x, args: [", "a,", 4096, "]}", &report), BAY_OK);
     assert_int_equal(load_many(SERVER "{command: x, args: [", "a,", 4097, "]}", &report),
-                     BAY_SYNTAX);
+                     BAY_ERR_SYNTAX);
     assert_report(&report, "args",
                   "x:2: mcpServers.a.args holds 4097 entries, 4096 is the most: *");
     assert_int_equal(load_many(SERVER "{command: ", "x", 4096, "}", &report), BAY_OK);
-    assert_int_equal(load_many(SERVER "{command: ", "x", 4097, "}", &report), BAY_SYNTAX);
+    assert_int_equal(load_many(SERVER "{command: ", "x", 4097, "}", &report), BAY_ERR_SYNTAX);
     assert_int_equal(load_many("mcpServers:\n  ", "n", 64, ": {command: x}", &report), BAY_OK);
-    assert_int_equal(load_many("mcpServers:\n  ", "n", 65, ": {command: x}", &report), BAY_SYNTAX);
+    assert_int_equal(load_many("mcpServers:\n  ", "n", 65, ": {command: x}", &report),
+                     BAY_ERR_SYNTAX);
 }
 
 static void servers_are_counted(void **state)
@@ -419,7 +420,7 @@ static void servers_are_counted(void **state)
         const config *self = NULL;
         config_report report;
         bay_err err = config_load_text(buf_view(&text), STR("x"), NULL, NULL, &self, &report);
-        assert_int_equal(err, count == 1024 ? BAY_OK : BAY_SYNTAX);
+        assert_int_equal(err, count == 1024 ? BAY_OK : BAY_ERR_SYNTAX);
         config_free(self);
         buf_fini(&text);
     }
@@ -446,7 +447,7 @@ static void variables_cannot_blow_a_value_up(void **state)
     config_report report;
     assert_int_equal(
         config_load_text(buf_view(&text), STR("x"), lookup_endless, &value, &self, &report),
-        BAY_SYNTAX);
+        BAY_ERR_SYNTAX);
     buf_clear(&text);
     buf_lit(&text, "mcpServers: {\"a\": {command: x, args: [");
     for (int i = 0; i < 100; i++) {
@@ -455,7 +456,7 @@ static void variables_cannot_blow_a_value_up(void **state)
     buf_lit(&text, "]}}");
     assert_int_equal(
         config_load_text(buf_view(&text), STR("x"), lookup_endless, &value, &self, &report),
-        BAY_SYNTAX);
+        BAY_ERR_SYNTAX);
     assert_report(&report, "huge", "x: too much for one configuration: *");
     buf_fini(&text);
     free(megabyte);
@@ -466,11 +467,11 @@ static void a_file_that_cannot_be_read_says_why(void **state)
     (void)state;
     const config *self = NULL;
     config_report report;
-    assert_int_equal(config_load_file("/nonexistent/x.yaml", &self, &report), BAY_NOTFOUND);
+    assert_int_equal(config_load_file("/nonexistent/x.yaml", &self, &report), BAY_ERR_NOT_FOUND);
     assert_report(&report, "missing", "/nonexistent/x.yaml: cannot be opened: No such file *");
-    assert_int_equal(config_load_file("/", &self, &report), BAY_IO);
+    assert_int_equal(config_load_file("/", &self, &report), BAY_ERR_IO);
     assert_report(&report, "folder", "/: cannot be read: Is a directory: *");
-    assert_int_equal(config_load_file("/dev/zero", &self, &report), BAY_LIMIT);
+    assert_int_equal(config_load_file("/dev/zero", &self, &report), BAY_ERR_LIMIT);
     assert_null(self);
 }
 

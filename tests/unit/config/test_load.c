@@ -417,14 +417,14 @@ typedef struct failing_block {
     char at[];
 } failing_block;
 
-static void *failing_resize(void *user, void *old, size_t bytes);
+static void *failing_resize(void *old, size_t bytes, void *user);
 
-static void *failing_alloc(void *user, size_t bytes)
+static void *failing_alloc(size_t bytes, void *user)
 {
-    return failing_resize(user, NULL, bytes);
+    return failing_resize(NULL, bytes, user);
 }
 
-static void failing_release(void *user, void *old)
+static void failing_release(void *old, void *user)
 {
     failing_heap *heap = user;
     if (old != NULL) {
@@ -437,7 +437,7 @@ static void failing_release(void *user, void *old)
     }
 }
 
-static void *failing_resize(void *user, void *old, size_t bytes)
+static void *failing_resize(void *old, size_t bytes, void *user)
 {
     failing_heap *heap = user;
     if (++heap->calls == heap->fails_at) {
@@ -452,7 +452,7 @@ static void *failing_resize(void *user, void *old, size_t bytes)
     if (old != NULL) {
         failing_block *before = (failing_block *)((char *)old - sizeof(failing_block));
         memcpy(block->at, before->at, before->bytes < bytes ? before->bytes : bytes);
-        failing_release(user, old);
+        failing_release(old, user);
     }
     return block->at;
 }
@@ -476,7 +476,7 @@ static void sweep(const char *text, bay_err expected)
             assert_int_equal(err, expected);
             break;
         }
-        assert_true(err == BAY_NOMEM);
+        assert_true(err == BAY_ERR_NOMEM);
         assert_null(self);
         failures++;
     }
@@ -488,14 +488,14 @@ static void every_failing_allocation_is_survived(void **state)
     (void)state;
     sweep("mcpServers:\n  a: {command: x, args: [a, b], env: {K: '${TOKEN}'}}\n"
           "  b: {url: 'https://x/', headers: {A: 'Bearer s3cr3t', B: \"s3cr3t\\u00e9t\"}}\n",
-          BAY_SYNTAX);
+          BAY_ERR_SYNTAX);
     sweep("mcpServers:\n  a: {command: x, args: [a, b], env: {K: '${TOKEN}', L: s3cr3t}}\n",
           BAY_OK);
     sweep("{\"mcpServers\": {\"a\": {\"command\": \"x\", \"args\": [\"\\u0073s3cr3t\"],"
           "\"env\": {\"K\": \"${TOKEN}\", \"L\": \"\\u0073\\u0033cr3t s3cr3t\"}}}}",
           BAY_OK);
     sweep("mcpServers: {a: {comand: x, timeout: s3cr3t}}\nlimits: {bodyBytes: s3cr3t}\n",
-          BAY_SYNTAX);
+          BAY_ERR_SYNTAX);
 }
 
 static void agents_are_read_and_stand_for_servers(void **state)

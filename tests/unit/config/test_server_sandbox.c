@@ -152,7 +152,7 @@ static void every_allocation_may_fail(void **state)
         arena memory;
         arena_init(&memory, 1 << 16);
         bay_err err = server_sandbox_make(settings->servers, &memory, &made);
-        assert_true(err == BAY_OK ? made != NULL : err == BAY_NOMEM && made == NULL);
+        assert_true(err == BAY_OK ? made != NULL : err == BAY_ERR_NOMEM && made == NULL);
         arena_fini(&memory);
         failing_memory_check();
     }

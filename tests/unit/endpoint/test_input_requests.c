@@ -200,8 +200,10 @@ static void a_client_that_leaves_or_falls_silent(void **state)
 
 static void end_with(fake *self, upstream_call *call)
 {
-    mcp_outcome outcome = {
-        .kind = MCP_OUTCOME_FAILED, .err = BAY_EXITED, .was_sent = true, .text = "it fell over"};
+    mcp_outcome outcome = {.kind = MCP_OUTCOME_FAILED,
+                           .err = BAY_ERR_EXITED,
+                           .was_sent = true,
+                           .text = "it fell over"};
     fake_drop(self, call);
     fake_end(self, call, &outcome, NULL, false);
 }

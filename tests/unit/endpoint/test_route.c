@@ -79,19 +79,19 @@ static void failures_have_a_text_and_a_reason(void **state)
         const char *part;
         const char *reason;
     } cases[] = {
-        {BAY_TIMEOUT, true, "timed out", "gave no answer: timed out. The call may have been",
+        {BAY_ERR_TIMEOUT, true, "timed out", "gave no answer: timed out. The call may have been",
          "'patchbay/reason':'timeout','patchbay/server':'a','patchbay/mayHaveRun':true"},
-        {BAY_EXITED, false, "exited with status 3",
+        {BAY_ERR_EXITED, false, "exited with status 3",
          "the process exited: exited with status 3. "
          "The call was not carried out",
          "'patchbay/reason':'server_unavailable','patchbay/server':'a',"
          "'patchbay/mayHaveRun':false"},
-        {BAY_BUSY, false, NULL, "too many of these at once. The", "'patchbay/reason':'busy'"},
-        {BAY_LIMIT, true, "\x01\xff\"\\", "exceeded: \\u0001\xef\xbf\xbd\\'\\\\. The call may",
+        {BAY_ERR_BUSY, false, NULL, "too many of these at once. The", "'patchbay/reason':'busy'"},
+        {BAY_ERR_LIMIT, true, "\x01\xff\"\\", "exceeded: \\u0001\xef\xbf\xbd\\'\\\\. The call may",
          "result_too_large"},
-        {BAY_PROTOCOL, true, "", "the peer broke the protocol. The", "invalid_answer"},
-        {BAY_UNSUPPORTED, false, "", "not supported by the peer", "not_supported_by_server"},
-        {BAY_DENIED, true, "401", "refused: 401", "denied_by_server"},
+        {BAY_ERR_PROTOCOL, true, "", "the peer broke the protocol. The", "invalid_answer"},
+        {BAY_ERR_UNSUPPORTED, false, "", "not supported by the peer", "not_supported_by_server"},
+        {BAY_ERR_DENIED, true, "401", "refused: 401", "denied_by_server"},
     };
     stage self;
     open_stage(&self);
@@ -106,7 +106,7 @@ static void failures_have_a_text_and_a_reason(void **state)
         assert_heard_part(&self.legacy, cases[i].part);
     }
     say(&self.modern, MODERN("1", "tools/call", "'name':'a.echo'"));
-    fake_fail(self.a, BAY_TIMEOUT, true, "");
+    fake_fail(self.a, BAY_ERR_TIMEOUT, true, "");
     assert_int_equal(self.modern.count, 1);
     const char *meta = strstr(self.modern.lines[0], "\"_meta\":");
     assert_non_null(meta);
@@ -114,7 +114,7 @@ static void failures_have_a_text_and_a_reason(void **state)
     assert_non_null(strstr(meta, "\"patchbay/reason\":\"timeout\""));
     forget(&self.modern);
     say(&self.legacy, LEGACY("1", "prompts/get", "'name':'a.p'"));
-    fake_fail(self.a, BAY_TIMEOUT, true, "timed out");
+    fake_fail(self.a, BAY_ERR_TIMEOUT, true, "timed out");
     assert_heard(
         &self.legacy,
         "{'jsonrpc':'2.0','id':1,'error':{'code':-32603,'message':'The server \\'a\\' gave "
@@ -128,7 +128,7 @@ static void an_invalid_answer_has_its_place(void **state)
     (void)state;
     stage self;
     mcp_outcome outcome = {.kind = MCP_OUTCOME_FAILED,
-                           .err = BAY_PROTOCOL,
+                           .err = BAY_ERR_PROTOCOL,
                            .was_sent = true,
                            .text = "what the server answered is no result of prompts/get",
                            .place = "/messages/0/\"k"};
@@ -150,7 +150,7 @@ static void the_longest_failure_is_still_json(void **state)
     memset(text, 1, sizeof(text) - 1);
     text[sizeof(text) - 1] = '\0';
     say(&self.legacy, LEGACY("1", "tools/call", "'name':'a.echo'"));
-    fake_fail(self.a, BAY_EXITED, true, text);
+    fake_fail(self.a, BAY_ERR_EXITED, true, text);
     assert_int_equal(self.legacy.count, 1);
     arena memory;
     json_doc doc;
@@ -418,7 +418,7 @@ static void a_slow_client_stops_its_own_call_only(void **state)
     stage self;
     open_stage(&self);
     say(&self.legacy, LEGACY("1", "tools/call", "'name':'a.echo','_meta':{'progressToken':1}"));
-    self.legacy.says = BAY_AGAIN;
+    self.legacy.says = BAY_ERR_AGAIN;
     fake_notify(self.a, MCP_N_PROGRESS, "{'progress':1}");
     assert_int_equal(self.a->pauses, 1);
     self.legacy.says = BAY_OK;

@@ -89,7 +89,7 @@ static void a_server_that_fails_leaves_the_others(void **state)
     char cursor[CURSOR];
     open_skills(&self, true, true);
     list_from(&self, "");
-    fake_fail(self.a, BAY_TIMEOUT, true, "timed out");
+    fake_fail(self.a, BAY_ERR_TIMEOUT, true, "timed out");
     take_cursor(&self.modern, cursor);
     assert_heard_part(&self.modern, "'skills':[],'nextCursor'");
     list_from(&self, cursor);
@@ -134,7 +134,7 @@ static void a_uri_finds_whose_it_is(void **state)
     fake_error(self.a, -32602, "{'code':-32602,'message':'none, too'}");
     assert_heard_part(&self.legacy, "none, too");
     say(&self.legacy, LEGACY("5", "skills/get", "'uri':'skill://b/SKILL.md'"));
-    fake_fail(self.b, BAY_EXITED, true, "it died");
+    fake_fail(self.b, BAY_ERR_EXITED, true, "it died");
     assert_heard_part(&self.legacy, "'code':-32603");
     say(&self.legacy, LEGACY("6", "skills/get", "'uri':'skill://b/SKILL.md'"));
     say(&self.legacy, "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{"

@@ -456,7 +456,7 @@ static void a_suspended_call_is_not_held_back(void **state)
         "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'a.echo'," META_OF(
             EVERYTHING) ",'progressToken':1}}}");
     fake_ask(self.a, FORM("'s1'", "name?"));
-    self.modern.says = BAY_AGAIN;
+    self.modern.says = BAY_ERR_AGAIN;
     fake_notify(self.a, MCP_N_PROGRESS, "{'progressToken':1,'progress':5}");
     assert_int_equal(self.a->pauses, 1);
     forget(&self.modern);
@@ -510,8 +510,10 @@ static void an_end_before_the_turns_end_is_the_only_answer(void **state)
 
 static void end_with(fake *self, upstream_call *call)
 {
-    mcp_outcome outcome = {
-        .kind = MCP_OUTCOME_FAILED, .err = BAY_EXITED, .was_sent = true, .text = "it fell over"};
+    mcp_outcome outcome = {.kind = MCP_OUTCOME_FAILED,
+                           .err = BAY_ERR_EXITED,
+                           .was_sent = true,
+                           .text = "it fell over"};
     fake_drop(self, call);
     fake_end(self, call, &outcome, NULL, false);
 }
@@ -560,7 +562,7 @@ static void what_ended_meanwhile_waits_for_the_client(void **state)
     assert_heard_part(&self.modern,
                       "'id':2,'error':{'code':-32000,'message':'no\\u0041','data':1.0}");
     suspend_one(&self, token);
-    fake_fail(self.a, BAY_EXITED, true, "exited with status 3");
+    fake_fail(self.a, BAY_ERR_EXITED, true, "exited with status 3");
     upstream_set_state(&self.a->base, UPSTREAM_BACKOFF, "exited");
     retry(&self, "2", token, "{'q1':" ACCEPT "}");
     assert_heard_part(&self.modern, "The server \\\"a\\\" gave no answer: the process exited: "
@@ -747,7 +749,7 @@ static void where_nothing_can_be_suspended_nothing_is_asked(void **state)
 
 static size_t live_bytes;
 
-static void *count_alloc(void *user, size_t bytes)
+static void *count_alloc(size_t bytes, void *user)
 {
     void *at = malloc(bytes);
     (void)user;
@@ -755,7 +757,7 @@ static void *count_alloc(void *user, size_t bytes)
     return at;
 }
 
-static void *count_resize(void *user, void *old, size_t bytes)
+static void *count_resize(void *old, size_t bytes, void *user)
 {
     size_t before = old != NULL ? malloc_usable_size(old) : 0;
     void *at = realloc(old, bytes);
@@ -764,7 +766,7 @@ static void *count_resize(void *user, void *old, size_t bytes)
     return at;
 }
 
-static void count_release(void *user, void *old)
+static void count_release(void *old, void *user)
 {
     (void)user;
     live_bytes -= malloc_usable_size(old);

@@ -182,10 +182,10 @@ static void networks_are_checked(void **state)
     forwarded_proxies proxies = {.count = 0};
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-        assert_int_equal(forwarded_proxies_set(&proxies, &bad[i], 1), BAY_SYNTAX);
+        assert_int_equal(forwarded_proxies_set(&proxies, &bad[i], 1), BAY_ERR_SYNTAX);
         assert_int_equal(proxies.count, 0);
     }
-    assert_int_equal(forwarded_proxies_set(&proxies, bad, FORWARDED_PROXIES + 1), BAY_LIMIT);
+    assert_int_equal(forwarded_proxies_set(&proxies, bad, FORWARDED_PROXIES + 1), BAY_ERR_LIMIT);
 }
 
 int main(void)

@@ -323,7 +323,7 @@ static void a_front_without_rows_is_refused(void **state)
     front_options none = {.row_count = 0};
     http_front *made = NULL;
     (void)state;
-    assert_int_equal(front_new(&none, &made), BAY_INVALID);
+    assert_int_equal(front_new(&none, &made), BAY_ERR_INVALID);
     assert_null(made);
     front_free(NULL);
 }

@@ -44,7 +44,8 @@ static void what_others_reach_is_refused(void **state)
     for (size_t i = 0; i < ARRAY_LEN(others); i++) {
         bay_diag diag = {.code = BAY_OK};
         bool is_local = true;
-        if (listen_policy_admit(&nobody_asked, str_of(others[i]), &is_local, &diag) != BAY_DENIED) {
+        if (listen_policy_admit(&nobody_asked, str_of(others[i]), &is_local, &diag) !=
+            BAY_ERR_DENIED) {
             fail_msg("%s", others[i]);
         }
         assert_true(is_local); /* untouched */
@@ -87,9 +88,10 @@ static void what_cannot_be_decided_is_refused(void **state)
     bool is_local = true;
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         assert_int_equal(listen_policy_admit(&opened, str_of(bad[i]), &is_local, NULL),
-                         BAY_INVALID);
+                         BAY_ERR_INVALID);
     }
-    assert_int_equal(listen_policy_admit(&nobody_asked, STR("..:0"), &is_local, NULL), BAY_RESOLVE);
+    assert_int_equal(listen_policy_admit(&nobody_asked, STR("..:0"), &is_local, NULL),
+                     BAY_ERR_RESOLVE);
     assert_true(is_local);
 }
 
@@ -98,11 +100,11 @@ static void keys_and_an_open_door_exclude_each_other(void **state)
     (void)state;
     bay_diag diag = {.code = BAY_OK};
     bool is_local = false;
-    assert_int_equal(listen_policy_check(&confused, &diag), BAY_INVALID);
+    assert_int_equal(listen_policy_check(&confused, &diag), BAY_ERR_INVALID);
     assert_non_null(strstr(diag.text, "KEYS"));
     assert_non_null(strstr(diag.text, "OPENING"));
     assert_int_equal(listen_policy_admit(&confused, STR("127.0.0.1:0"), &is_local, NULL),
-                     BAY_INVALID);
+                     BAY_ERR_INVALID);
     assert_int_equal(listen_policy_check(&authenticated, &diag), BAY_OK);
     assert_int_equal(listen_policy_check(&opened, &diag), BAY_OK);
     assert_int_equal(listen_policy_check(&nobody_asked, &diag), BAY_OK);

@@ -316,7 +316,7 @@ static void a_second_gateway_is_told_so(void **state)
     bay_diag diag = {0};
     int first = listen_there();
     gateway_options asked = {.workers = 1, .listen = STR("127.0.0.1:0")};
-    assert_int_equal(rig_try(&self, with_admin("'mcpServers':{}}"), &asked, &diag), BAY_STATE);
+    assert_int_equal(rig_try(&self, with_admin("'mcpServers':{}}"), &asked, &diag), BAY_ERR_STATE);
     assert_non_null(strstr(diag.text, "admin.listen: cannot listen on unix:"));
     assert_non_null(strstr(diag.text, "another process listens there"));
     assert_true(is_there());

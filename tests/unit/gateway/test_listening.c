@@ -43,13 +43,13 @@ static void an_address_of_others_is_refused(void **state)
     for (size_t i = 0; i < ARRAY_LEN(listen); i++) {
         char text[600];
         (void)snprintf(text, sizeof(text), "{'listen':%s," SERVERS("good"), listen[i]);
-        expect_refusal(text, &none, BAY_DENIED, "other machines can reach ");
-        expect_refusal(text, &none, BAY_DENIED, "tls.requireClientCertificate");
-        expect_refusal(text, &none, BAY_DENIED, "open: true (--open)");
+        expect_refusal(text, &none, BAY_ERR_DENIED, "other machines can reach ");
+        expect_refusal(text, &none, BAY_ERR_DENIED, "tls.requireClientCertificate");
+        expect_refusal(text, &none, BAY_ERR_DENIED, "open: true (--open)");
     }
     /* the command line's address counts, not the file's */
     const gateway_options given = {.workers = 2, .listen = STR("0.0.0.0:0")};
-    expect_refusal("{'listen':'127.0.0.1:0'," SERVERS("good"), &given, BAY_DENIED, "0.0.0.0:0");
+    expect_refusal("{'listen':'127.0.0.1:0'," SERVERS("good"), &given, BAY_ERR_DENIED, "0.0.0.0:0");
 }
 
 static void keys_and_an_open_door_exclude_each_other(void **state)
@@ -57,8 +57,8 @@ static void keys_and_an_open_door_exclude_each_other(void **state)
     (void)state;
     const gateway_options here = {.listen = STR("127.0.0.1:0"), .is_open = true};
     const gateway_options anywhere = {.listen = STR("0.0.0.0:0"), .is_open = true};
-    expect_refusal("{" TLS SERVERS("good"), &here, BAY_INVALID, "remove one of the two");
-    expect_refusal("{" TLS SERVERS("good"), &anywhere, BAY_INVALID, "remove one of the two");
+    expect_refusal("{" TLS SERVERS("good"), &here, BAY_ERR_INVALID, "remove one of the two");
+    expect_refusal("{" TLS SERVERS("good"), &anywhere, BAY_ERR_INVALID, "remove one of the two");
 }
 
 static void what_is_open_on_purpose_is_served(void **state)

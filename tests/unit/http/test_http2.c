@@ -254,7 +254,7 @@ static void test_stream_with_trailers(void **state)
     const http_field trailers[] = {{STR("Grpc-Status"), STR("0")},
                                    {STR("grpc-message"), STR("fine")}};
     http_stream_end_with(exchange, trailers, 2);
-    assert_int_equal(http_stream_write(exchange, STR("late")), BAY_CLOSED);
+    assert_int_equal(http_stream_write(exchange, STR("late")), BAY_ERR_CLOSED);
     PEER_UNTIL(&client, &on, stream->is_closed);
     assert_int_equal(stream->code, 0);
     assert_true(str_eq(buf_view(&stream->body), STR("onetwo")));
@@ -323,7 +323,7 @@ static void test_back_pressure(void **state)
         written += sizeof(bytes);
         PEER_UNTIL(&client, &on, slow->body.len >= 1000);
     }
-    assert_int_equal(err, BAY_AGAIN);
+    assert_int_equal(err, BAY_ERR_AGAIN);
     assert_int_equal(slow->body.len, 1000);
     assert_int_equal(on.drained, 0);
     /* Another stream of the connection does not wait for it. */
@@ -513,7 +513,7 @@ static void memory_request(void *user, http_exchange *exchange)
     const http_field trailer = {STR("x-end"), STR("1")};
     if (http_stream_open(exchange, 200, NULL, 0, true) != BAY_OK) {
         http_exchange_abort(exchange);
-    } else if (http_stream_write(exchange, STR("one")) != BAY_CLOSED) {
+    } else if (http_stream_write(exchange, STR("one")) != BAY_ERR_CLOSED) {
         http_stream_end_with(exchange, &trailer, 1);
     }
 }

@@ -361,7 +361,7 @@ static void test_too_many_streams(void **state)
     rig_fini(&on);
 }
 
-static void count_line(void *user, log_level level, const char *component, const char *text)
+static void count_line(log_level level, const char *component, const char *text, void *user)
 {
     (void)level;
     (void)component;
@@ -385,9 +385,9 @@ static void test_a_connection_that_is_ended_is_one_line_in_the_log(void **state)
     for (uint32_t i = 0; i < 200; i++) {
         put_get(&out, 2 * i + 1);
     }
-    log_set_sink(count_line, &lines, LOG_WARN);
+    log_set_sink(LOG_WARN, count_line, &lines);
     assert_int_equal(until_goaway(&client, &on, &out), NGHTTP2_ENHANCE_YOUR_CALM);
-    log_set_sink(NULL, NULL, LOG_WARN);
+    log_set_sink(LOG_WARN, NULL, NULL);
     assert_int_equal(lines, 1);
     rig_fini(&on);
 }
@@ -514,9 +514,9 @@ static void test_streams_never_read(void **state)
     PEER_UNTIL(&client, &on, on.pending_count == 2 && full->has_head && stalled->has_head);
     static char bytes[3000];
     http_exchange *first = on.pending[0];
-    assert_int_equal(http_stream_write(first, (bay_str){bytes, 3000}), BAY_AGAIN);
-    assert_int_equal(http_stream_write(first, (bay_str){bytes, 3000}), BAY_CLOSED);
-    assert_int_equal(http_stream_write(first, (bay_str){bytes, 1}), BAY_CLOSED);
+    assert_int_equal(http_stream_write(first, (bay_str){bytes, 3000}), BAY_ERR_AGAIN);
+    assert_int_equal(http_stream_write(first, (bay_str){bytes, 3000}), BAY_ERR_CLOSED);
+    assert_int_equal(http_stream_write(first, (bay_str){bytes, 1}), BAY_ERR_CLOSED);
     assert_int_equal(http_stream_write(on.pending[1], (bay_str){bytes, 1}), BAY_OK);
     PEER_UNTIL(&client, &on, full->is_closed && stalled->is_closed && whole->is_closed);
     assert_int_equal(full->code, NGHTTP2_CANCEL);

@@ -152,7 +152,7 @@ static void test_call(void **state)
     answer bad;
     answer_init(&bad, client);
     assert_int_equal(try_ask(&bad, 1, "/", (http_call_spec){.fields = &evil, .field_count = 1}),
-                     BAY_INVALID);
+                     BAY_ERR_INVALID);
     answer_fini(&bad);
     answer_fini(&one);
     answer_fini(&two);
@@ -366,14 +366,14 @@ static void test_time_outs(void **state)
     answer_init(&out, client);
     ask(&out, &on, "/wait", (http_call_spec){.body = STR("x"), .timeout_ms = 20});
     RIG_UNTIL(&on, is_over(&out));
-    assert_int_equal(out.err, BAY_TIMEOUT);
+    assert_int_equal(out.err, BAY_ERR_TIMEOUT);
     assert_true(out.was_sent);
     RIG_UNTIL(&on, on.cut == 1);
     answer_fini(&out);
     answer_init(&out, client);
     ask(&out, &on, "/stream", (http_call_spec){.body = STR("x"), .idle_ms = 20});
     RIG_UNTIL(&on, is_over(&out));
-    assert_int_equal(out.err, BAY_TIMEOUT);
+    assert_int_equal(out.err, BAY_ERR_TIMEOUT);
     assert_int_equal(out.heads, 1);
     RIG_UNTIL(&on, on.cut == 2);
     answer_fini(&out);
@@ -417,7 +417,7 @@ static void test_reply_is_cut(void **state)
     http_exchange_abort(on.pending[0]);
     RIG_UNTIL(&on, is_over(&out));
     assert_int_equal(out.failures, 1);
-    assert_int_equal(out.err, BAY_CLOSED);
+    assert_int_equal(out.err, BAY_ERR_CLOSED);
     assert_true(out.was_sent);
     answer_fini(&out);
     http_client_free(client);
@@ -437,7 +437,7 @@ static void test_client_freed_inside_an_event(void **state)
     }
     out[1].frees = true;
     RIG_UNTIL(&on, is_over(&out[0]) && is_over(&out[1]) && is_over(&out[2]));
-    assert_int_equal(out[0].err, BAY_CANCELLED);
+    assert_int_equal(out[0].err, BAY_ERR_CANCELLED);
     assert_int_equal(out[1].failures, 1);
     RIG_UNTIL(&on, on.complete + on.cut == on.requests);
     for (int i = 0; i < 3; i++) {
@@ -520,9 +520,9 @@ static void test_peers_that_do_not_speak_it(void **state)
     answer out;
     static const char http1[] = "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
     against(http1, sizeof(http1) - 1, NULL, &out);
-    assert_int_equal(out.err, BAY_PROTOCOL);
+    assert_int_equal(out.err, BAY_ERR_PROTOCOL);
     against("", 0, NULL, &out);
-    assert_int_equal(out.err, BAY_CLOSED);
+    assert_int_equal(out.err, BAY_ERR_CLOSED);
 
     buf frames;
     buf_init(&frames, SIZE_MAX / 2);
@@ -531,7 +531,7 @@ static void test_peers_that_do_not_speak_it(void **state)
         frame_put(&frames, NGHTTP2_PING, 0, 0, "12345678", 8);
     }
     against(frames.at, frames.len, NULL, &out);
-    assert_int_equal(out.err, BAY_PROTOCOL);
+    assert_int_equal(out.err, BAY_ERR_PROTOCOL);
 
     buf_clear(&frames);
     frame_put(&frames, NGHTTP2_SETTINGS, 0, 0, NULL, 0);
@@ -539,11 +539,11 @@ static void test_peers_that_do_not_speak_it(void **state)
     frame_put(&frames, NGHTTP2_DATA, 0, 1, "abcdefgh", 8);
     http_client_limits limits = http_client_default_limits;
     against(frames.at, frames.len, &limits, &out);
-    assert_int_equal(out.err, BAY_CLOSED);
+    assert_int_equal(out.err, BAY_ERR_CLOSED);
     assert_int_equal(out.body_bytes, 8);
     limits.body_bytes = 7;
     against(frames.at, frames.len, &limits, &out);
-    assert_int_equal(out.err, BAY_LIMIT);
+    assert_int_equal(out.err, BAY_ERR_LIMIT);
 
     buf_clear(&frames);
     frame_put(&frames, NGHTTP2_SETTINGS, 0, 0, NULL, 0);
@@ -555,7 +555,7 @@ static void test_peers_that_do_not_speak_it(void **state)
     limits = http_client_default_limits;
     limits.head_bytes = 100;
     against(frames.at, frames.len, &limits, &out);
-    assert_int_equal(out.err, BAY_LIMIT);
+    assert_int_equal(out.err, BAY_ERR_LIMIT);
     buf_fini(&frames);
 }
 
@@ -570,7 +570,7 @@ typedef struct drips_case {
     const char *at; /* HPACK: one is sent at a time, far below the least pace … */
     size_t len;
     bool is_head; /* … of this head; or of a body behind it */
-    bay_err err;  /* BAY_CLOSED: the peer ended it when all had come */
+    bay_err err;  /* BAY_ERR_CLOSED: the peer ended it when all had come */
 } drips_case;
 
 /* A reply octet by octet, each long before the silence that would end it. */
@@ -581,17 +581,17 @@ static void test_replies_in_drips(void **state)
     static const drips_case cases[] = {
         {"\x88\x00\x01x\x40"
          "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
-         69, true, BAY_TIMEOUT},
-        {"\x88", 1, false, BAY_TIMEOUT},
+         69, true, BAY_ERR_TIMEOUT},
+        {"\x88", 1, false, BAY_ERR_TIMEOUT},
         {"\x88\x0f\x10\x10"
          "application/json",
-         20, false, BAY_TIMEOUT},
+         20, false, BAY_ERR_TIMEOUT},
         {"\x88\x0f\x10\x11"
          "text/event-stream",
-         21, false, BAY_CLOSED},
+         21, false, BAY_ERR_CLOSED},
         {"\x88\x0f\x10\x10"
          "application/grpc",
-         20, false, BAY_CLOSED},
+         20, false, BAY_ERR_CLOSED},
     };
     http_client_limits limits = http_client_default_limits;
     limits.head_timeout_ms = limits.body_timeout_ms = 100;
@@ -639,14 +639,14 @@ static void test_replies_of_framing(void **state)
 {
     (void)state;
     static const frames_case cases[] = {
-        {0xfa, 0, "", 0, 20000, false, BAY_PROTOCOL},
-        {NGHTTP2_PRIORITY, 0, "\0\0\0\0\x01", 5, 20000, false, BAY_PROTOCOL},
-        {NGHTTP2_DATA, 0, "", 0, 20000, false, BAY_LIMIT},
-        {NGHTTP2_DATA, NGHTTP2_FLAG_PADDED, "\x07\0\0\0\0\0\0\0", 8, 20000, false, BAY_LIMIT},
-        {NGHTTP2_DATA, 0, "a", 1, 9000, false, BAY_LIMIT},
-        {NGHTTP2_DATA, 0, "a", 1, 9000, true, BAY_CLOSED},
-        {NGHTTP2_DATA, 0, "a", 1, 8000, false, BAY_CLOSED},
-        {NGHTTP2_DATA, 0, "123456789", 9, 20000, false, BAY_CLOSED},
+        {0xfa, 0, "", 0, 20000, false, BAY_ERR_PROTOCOL},
+        {NGHTTP2_PRIORITY, 0, "\0\0\0\0\x01", 5, 20000, false, BAY_ERR_PROTOCOL},
+        {NGHTTP2_DATA, 0, "", 0, 20000, false, BAY_ERR_LIMIT},
+        {NGHTTP2_DATA, NGHTTP2_FLAG_PADDED, "\x07\0\0\0\0\0\0\0", 8, 20000, false, BAY_ERR_LIMIT},
+        {NGHTTP2_DATA, 0, "a", 1, 9000, false, BAY_ERR_LIMIT},
+        {NGHTTP2_DATA, 0, "a", 1, 9000, true, BAY_ERR_CLOSED},
+        {NGHTTP2_DATA, 0, "a", 1, 8000, false, BAY_ERR_CLOSED},
+        {NGHTTP2_DATA, 0, "123456789", 9, 20000, false, BAY_ERR_CLOSED},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const frames_case *one = &cases[i];
@@ -664,7 +664,7 @@ static void test_replies_of_framing(void **state)
         if (out.err != one->err) {
             fail_msg("case %zu: %s, %s", i, bay_err_text(out.err), out.text);
         }
-        if (one->err == BAY_CLOSED) { /* all of it was read */
+        if (one->err == BAY_ERR_CLOSED) { /* all of it was read */
             assert_int_equal(out.body_bytes, (size_t)one->count * one->len);
         }
         buf_fini(&frames);

@@ -19,7 +19,7 @@ typedef struct block {
     _Alignas(16) unsigned char at[];
 } block;
 
-static void *counted_alloc(void *user, size_t bytes)
+static void *counted_alloc(size_t bytes, void *user)
 {
     (void)user;
     block *made = malloc(sizeof(block) + bytes);
@@ -35,7 +35,7 @@ static void *counted_alloc(void *user, size_t bytes)
     return made->at;
 }
 
-static void counted_release(void *user, void *old)
+static void counted_release(void *old, void *user)
 {
     (void)user;
     if (old != NULL) {
@@ -45,13 +45,13 @@ static void counted_release(void *user, void *old)
     }
 }
 
-static void *counted_resize(void *user, void *old, size_t bytes)
+static void *counted_resize(void *old, size_t bytes, void *user)
 {
-    void *moved = counted_alloc(user, bytes);
+    void *moved = counted_alloc(bytes, user);
     if (moved != NULL && old != NULL) {
         size_t before = CONTAINER_OF((unsigned char *)old, block, at[0])->bytes;
         memcpy(moved, old, before < bytes ? before : bytes);
-        counted_release(user, old);
+        counted_release(old, user);
     }
     return moved;
 }

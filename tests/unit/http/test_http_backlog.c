@@ -125,7 +125,7 @@ static void test_a_large_reply_alone(void **state)
     static char piece[16 * 1024];
     for (bay_err err = BAY_OK; err == BAY_OK;) {
         err = http_stream_write(on.pending[0], (bay_str){piece, sizeof(piece)});
-        assert_true(err == BAY_OK || err == BAY_AGAIN);
+        assert_true(err == BAY_OK || err == BAY_ERR_AGAIN);
     }
     expect_large(&reads, &on);
     assert_int_equal(on.cut, 0);
@@ -148,7 +148,7 @@ static void test_a_large_event_and_the_end(void **state)
     raw_open(&client, &on);
     assert_true(raw_say(&client, &on, "GET /stream HTTP/1.1\r\nHost: a\r\n\r\n"));
     RIG_UNTIL(&on, on.pending_count == 1);
-    assert_int_equal(http_stream_write(on.pending[0], (bay_str){large, LARGE}), BAY_AGAIN);
+    assert_int_equal(http_stream_write(on.pending[0], (bay_str){large, LARGE}), BAY_ERR_AGAIN);
     http_stream_end(on.pending[0]);
     raw_until(&client, &on, "\r\n0\r\n\r\n");
     assert_true(client.got.len > LARGE);

@@ -235,12 +235,12 @@ static void test_calls_that_cannot_begin(void **state)
                           "http:///x", "http://u:p@h/", "http://h:99999/x", "http://h /"};
     for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
         assert_int_equal(try_call(&on, &out, (http_call_spec){.url = str_of(urls[i])}),
-                         BAY_INVALID);
+                         BAY_ERR_INVALID);
     }
     http_field evil = {STR("X"), STR("a\r\nB: c")};
     assert_int_equal(try_call(&on, &out, (http_call_spec){.fields = &evil, .field_count = 1}),
-                     BAY_INVALID);
-    assert_int_equal(try_call(&on, &out, (http_call_spec){.method = STR("GE T")}), BAY_INVALID);
+                     BAY_ERR_INVALID);
+    assert_int_equal(try_call(&on, &out, (http_call_spec){.method = STR("GE T")}), BAY_ERR_INVALID);
     assert_false(has_connection(&on));
     assert_int_equal(out.failures, 0);
     reply_fini(&out);
@@ -267,20 +267,21 @@ static void test_replies(void **state)
         {"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nLink: x\r\n\r\n" OK_HELLO, true,
          "hello", BAY_OK},
         {OK_HELLO "HTTP/1.1 200 OK\r\n", true, "hello", BAY_OK}, /* more than was asked for */
-        {"", true, NULL, BAY_CLOSED},
-        {"HTTP/1.1 200 OK\r\nContent-", true, NULL, BAY_CLOSED},
-        {"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello", true, NULL, BAY_CLOSED},
+        {"", true, NULL, BAY_ERR_CLOSED},
+        {"HTTP/1.1 200 OK\r\nContent-", true, NULL, BAY_ERR_CLOSED},
+        {"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello", true, NULL, BAY_ERR_CLOSED},
         {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n", true, NULL,
-         BAY_CLOSED},
-        {"HTTP/1.1 100 Continue\r\n\r\n", true, NULL, BAY_CLOSED},
-        {"SSH-2.0-OpenSSH_9.2\r\n\r\n", false, NULL, BAY_PROTOCOL},
-        {"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", false, NULL, BAY_PROTOCOL},
+         BAY_ERR_CLOSED},
+        {"HTTP/1.1 100 Continue\r\n\r\n", true, NULL, BAY_ERR_CLOSED},
+        {"SSH-2.0-OpenSSH_9.2\r\n\r\n", false, NULL, BAY_ERR_PROTOCOL},
+        {"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", false, NULL, BAY_ERR_PROTOCOL},
         {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello", false, NULL,
-         BAY_PROTOCOL},
+         BAY_ERR_PROTOCOL},
         {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\nhello", false,
-         NULL, BAY_PROTOCOL},
-        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n", false, NULL, BAY_PROTOCOL},
-        {"HTTP/1.1 200 OK\r\nX: a\r\n b\r\n\r\n", false, NULL, BAY_PROTOCOL},
+         NULL, BAY_ERR_PROTOCOL},
+        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n", false, NULL,
+         BAY_ERR_PROTOCOL},
+        {"HTTP/1.1 200 OK\r\nX: a\r\n b\r\n\r\n", false, NULL, BAY_ERR_PROTOCOL},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         reply out;
@@ -310,7 +311,7 @@ static void test_endless_interim_replies(void **state)
         memcpy(text + strlen(text), "HTTP/1.1 102 Processing\r\n\r\n", 27);
     }
     scripted(&on, &out, text, false);
-    assert_int_equal(out.err, BAY_PROTOCOL);
+    assert_int_equal(out.err, BAY_ERR_PROTOCOL);
     reply_fini(&out);
     bench_fini(&on);
 }
@@ -369,14 +370,14 @@ static void test_head_limits(void **state)
     char text[2048] = "HTTP/1.1 200 OK\r\nX: ";
     memset(text + strlen(text), 'x', 1500);
     scripted(&on, &out, text, false);
-    assert_int_equal(out.err, BAY_LIMIT);
+    assert_int_equal(out.err, BAY_ERR_LIMIT);
     reply_fini(&out);
     scripted(&on, &out, "HTTP/1.1 200 OK\r\nA: 1\r\nB: 1\r\nC: 1\r\nD: 1\r\nE: 1\r\n\r\n", false);
-    assert_int_equal(out.err, BAY_LIMIT);
+    assert_int_equal(out.err, BAY_ERR_LIMIT);
     reply_fini(&out);
     scripted(&on, &out, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nhellohell\r\n",
              false);
-    assert_int_equal(out.err, BAY_LIMIT);
+    assert_int_equal(out.err, BAY_ERR_LIMIT);
     reply_fini(&out);
     bench_fini(&on);
 }
@@ -459,7 +460,7 @@ static void test_stale_pooled_connection(void **state)
         call(&on, &out, (http_call_spec){.body = STR("again"), .may_run_twice = i < 3});
         if (i == 3) { /* without leave it is told as it is: the peer may have executed it */
             RIG_UNTIL(&on.on, is_over(&out));
-            assert_true(out.err == BAY_CLOSED && out.was_sent && !has_connection(&on));
+            assert_true(out.err == BAY_ERR_CLOSED && out.was_sent && !has_connection(&on));
             reply_fini(&out);
             break;
         }
@@ -468,7 +469,7 @@ static void test_stale_pooled_connection(void **state)
         if (i == 2) { /* a fresh connection that fails is an answer */
             raw_close(&second);
             RIG_UNTIL(&on.on, is_over(&out));
-            assert_int_equal(out.err, BAY_CLOSED);
+            assert_int_equal(out.err, BAY_ERR_CLOSED);
             assert_true(out.was_sent);
             assert_false(has_connection(&on));
         } else {
@@ -505,7 +506,7 @@ static void test_no_second_send_after_a_byte(void **state)
     peer_says(&on, &peer, "H");
     raw_close(&peer);
     RIG_UNTIL(&on.on, is_over(&out));
-    assert_int_equal(out.err, BAY_CLOSED);
+    assert_int_equal(out.err, BAY_ERR_CLOSED);
     assert_false(has_connection(&on));
     reply_fini(&out);
     bench_fini(&on);
@@ -520,7 +521,7 @@ static void test_connection_refused(void **state)
     close(on.listener);
     call(&on, &out, (http_call_spec){.body = STR("x")});
     RIG_UNTIL(&on.on, is_over(&out));
-    assert_int_equal(out.err, BAY_CONNECT);
+    assert_int_equal(out.err, BAY_ERR_CONNECT);
     assert_false(out.was_sent);
     reply_fini(&out);
     on.listener = -1;
@@ -537,7 +538,7 @@ static void test_timeouts(void **state)
     call(&on, &out, (http_call_spec){.body = STR("x"), .timeout_ms = 10});
     peer_accept(&on, &peer);
     RIG_UNTIL(&on.on, is_over(&out));
-    assert_int_equal(out.err, BAY_TIMEOUT);
+    assert_int_equal(out.err, BAY_ERR_TIMEOUT);
     raw_until(&peer, &on.on, NULL); /* the connection is given up */
     raw_close(&peer);
     reply_fini(&out);
@@ -547,7 +548,7 @@ static void test_timeouts(void **state)
     peer_request(&on, &peer);
     peer_says(&on, &peer, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhell");
     RIG_UNTIL(&on.on, is_over(&out));
-    assert_int_equal(out.err, BAY_TIMEOUT);
+    assert_int_equal(out.err, BAY_ERR_TIMEOUT);
     assert_true(str_eq(buf_view(&out.body), STR("hell")));
     raw_close(&peer);
     reply_fini(&out);
@@ -590,7 +591,7 @@ static void test_queue(void **state)
         call(&on, &out[i], (http_call_spec){.body = str_of(body)});
     }
     reply_init(&out[3], &on);
-    assert_int_equal(try_call(&on, &out[3], (http_call_spec){.body = STR("no")}), BAY_BUSY);
+    assert_int_equal(try_call(&on, &out[3], (http_call_spec){.body = STR("no")}), BAY_ERR_BUSY);
     http_call_cancel(out[1].call); /* while it waits */
     call(&on, &out[4], (http_call_spec){.body = STR("call4")});
     peer_accept(&on, &peer);
@@ -627,7 +628,7 @@ static void test_queue_outlives_its_connection(void **state)
     peer_request(&on, &peer);
     raw_close(&peer);
     RIG_UNTIL(&on.on, is_over(&out[0]));
-    assert_int_equal(out[0].err, BAY_CLOSED);
+    assert_int_equal(out[0].err, BAY_ERR_CLOSED);
     peer_accept(&on, &peer);
     raw_until(&peer, &on.on, "\r\n\r\nb");
     peer_says(&on, &peer, OK_HELLO);
@@ -730,7 +731,7 @@ static void test_free_in_each_state(void **state)
         assert_int_equal(out.ends, at >= 3);
         assert_int_equal(out.failures, at < 3);
         if (at < 3) {
-            assert_int_equal(out.err, BAY_CANCELLED);
+            assert_int_equal(out.err, BAY_ERR_CANCELLED);
             assert_int_equal(out.was_sent, at >= 1);
         }
         for (int i = 0; i < 10; i++) {

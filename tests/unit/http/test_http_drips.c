@@ -119,20 +119,21 @@ typedef struct drips_case {
 #define SLOW_HEAD "the reply's head comes too slowly"
 
 static const drips_case slow[] = {
-    {"HTTP/1.1 102 Processing\r\n\r", "", "\n" OK "Content-Length: 0\r\n\r\n", 0, BAY_TIMEOUT,
+    {"HTTP/1.1 102 Processing\r\n\r", "", "\n" OK "Content-Length: 0\r\n\r\n", 0, BAY_ERR_TIMEOUT,
      SLOW_HEAD},
-    {"H", "", "TTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 0, BAY_TIMEOUT, SLOW_HEAD},
-    {OK "Content-Length: 0\r\nX: ", "a", "\r\n\r\n", 0, BAY_TIMEOUT, SLOW_HEAD},
-    {"HTTP/1.1 103 Early\r\n\r\n" OK "Content-Length: 0\r\nX: ", "a", "\r\n\r\n", 0, BAY_TIMEOUT,
-     SLOW_HEAD},
-    {OK "Content-Length: 20\r\n\r\n", "a", "", 0, BAY_TIMEOUT, SLOW_BODY},
-    {OK "Content-Length: 20\r\n\r\n", "a", "", WINDOW_MS, BAY_TIMEOUT, SLOW_BODY},
-    {OK "Content-Length: 20\r\nContent-Type: application/json\r\n\r\n", "a", "", 0, BAY_TIMEOUT,
+    {"H", "", "TTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 0, BAY_ERR_TIMEOUT, SLOW_HEAD},
+    {OK "Content-Length: 0\r\nX: ", "a", "\r\n\r\n", 0, BAY_ERR_TIMEOUT, SLOW_HEAD},
+    {"HTTP/1.1 103 Early\r\n\r\n" OK "Content-Length: 0\r\nX: ", "a", "\r\n\r\n", 0,
+     BAY_ERR_TIMEOUT, SLOW_HEAD},
+    {OK "Content-Length: 20\r\n\r\n", "a", "", 0, BAY_ERR_TIMEOUT, SLOW_BODY},
+    {OK "Content-Length: 20\r\n\r\n", "a", "", WINDOW_MS, BAY_ERR_TIMEOUT, SLOW_BODY},
+    {OK "Content-Length: 20\r\nContent-Type: application/json\r\n\r\n", "a", "", 0, BAY_ERR_TIMEOUT,
      SLOW_BODY},
-    {OK "Transfer-Encoding: chunked\r\n\r\n", "1\r\na\r\n", "0\r\n\r\n", 0, BAY_TIMEOUT, SLOW_BODY},
+    {OK "Transfer-Encoding: chunked\r\n\r\n", "1\r\na\r\n", "0\r\n\r\n", 0, BAY_ERR_TIMEOUT,
+     SLOW_BODY},
     {OK "Transfer-Encoding: chunked\r\n\r\n14\r\n12345678901234567890\r\n0\r\nX: ", "a", "\r\n\r\n",
-     0, BAY_TIMEOUT, SLOW_BODY},
-    {OK "Connection: close\r\n\r\n", "a", "", 0, BAY_TIMEOUT, SLOW_BODY},
+     0, BAY_ERR_TIMEOUT, SLOW_BODY},
+    {OK "Connection: close\r\n\r\n", "a", "", 0, BAY_ERR_TIMEOUT, SLOW_BODY},
 };
 
 static const drips_case patient[] = {

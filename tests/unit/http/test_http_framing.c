@@ -54,7 +54,7 @@ static outcome read_reply(bay_str chunk, bool rests)
     RIG_UNTIL(&on, on.pending_count == 1);
     for (int i = 0; i < CHUNKS && on.pending_count == 1; i++) {
         bay_err err = http_stream_write(on.pending[0], chunk);
-        while (err == BAY_AGAIN && on.pending_count == 1 && on.drained == 0) {
+        while (err == BAY_ERR_AGAIN && on.pending_count == 1 && on.drained == 0) {
             (void)loop_turn(on.loop, 1);
         }
         on.drained = 0;
@@ -76,7 +76,7 @@ static void test_reply_of_framing(void **state)
         outcome out = read_reply(str_of(chunks[i]), false);
         bool is_fine = i == 1; /* 5 of framing, 3 of data: not too much yet */
         assert_int_equal(out.ends, is_fine);
-        assert_int_equal(out.err, is_fine ? BAY_OK : BAY_LIMIT);
+        assert_int_equal(out.err, is_fine ? BAY_OK : BAY_ERR_LIMIT);
     }
 }
 

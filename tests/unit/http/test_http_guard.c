@@ -102,7 +102,7 @@ static void forbidden_addresses_get_no_byte(void **state)
         call(&on, client, hosts[i], "/echo", &out);
         assert_int_equal(out.failures, 1);
         assert_false(out.was_sent);
-        assert_true(out.err == BAY_DENIED || out.err == BAY_RESOLVE);
+        assert_true(out.err == BAY_ERR_DENIED || out.err == BAY_ERR_RESOLVE);
     }
     assert_int_equal(on.requests, 0);
     http_client_free(client);
@@ -145,7 +145,7 @@ static void each_connection_is_asked_for(void **state)
     http_client_free(first); /* and with it its connection */
     http_client *second = client_of(&on, &with);
     call(&on, second, "127.0.0.1", "/echo", &out);
-    assert_int_equal(out.err, BAY_DENIED);
+    assert_int_equal(out.err, BAY_ERR_DENIED);
     assert_non_null(strstr(out.text, "not permitted"));
     assert_int_equal(on.requests, 1);
     http_client_free(second);

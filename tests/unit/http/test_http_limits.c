@@ -357,9 +357,9 @@ static void test_slow_reader(void **state)
     static char piece[32 * 1024];
     memset(piece, 'p', sizeof(piece));
     size_t written = 0;
-    for (bay_err err = BAY_OK; err != BAY_AGAIN; written++) {
+    for (bay_err err = BAY_OK; err != BAY_ERR_AGAIN; written++) {
         err = http_stream_write(stream, (bay_str){piece, sizeof(piece)});
-        assert_true(err == BAY_OK || err == BAY_AGAIN);
+        assert_true(err == BAY_OK || err == BAY_ERR_AGAIN);
         (void)loop_turn(on.loop, 0);
         assert_true(written < 10000);
     }
@@ -392,7 +392,7 @@ static void test_stream_overflow(void **state)
     http_exchange *stream = on.pending[0];
     static char piece[32 * 1024];
     bay_err err = BAY_OK;
-    for (size_t i = 0; err != BAY_CLOSED; i++) { /* a writer that does not listen */
+    for (size_t i = 0; err != BAY_ERR_CLOSED; i++) { /* a writer that does not listen */
         err = http_stream_write(stream, (bay_str){piece, sizeof(piece)});
         assert_true(i < 10000);
     }
@@ -423,7 +423,8 @@ static void test_write_timeout(void **state)
             http_exchange_reply(on.pending[0], 200, NULL, 0, (bay_str){large, LARGE});
         } else {
             assert_int_equal(http_stream_open(on.pending[0], 200, NULL, 0, false), BAY_OK);
-            assert_int_equal(http_stream_write(on.pending[0], (bay_str){large, LARGE}), BAY_AGAIN);
+            assert_int_equal(http_stream_write(on.pending[0], (bay_str){large, LARGE}),
+                             BAY_ERR_AGAIN);
         }
         RIG_UNTIL(&on, on.cut == 1);
         raw_close(&slow);

@@ -292,14 +292,14 @@ static void test_stream(void **state)
     assert_true(raw_has(&client, "Transfer-Encoding: chunked\r\n"));
     assert_false(raw_has(&client, "Content-Length"));
     http_exchange *stream = on.pending[0];
-    assert_int_equal(http_stream_open(stream, 200, NULL, 0, false), BAY_STATE);
+    assert_int_equal(http_stream_open(stream, 200, NULL, 0, false), BAY_ERR_STATE);
     assert_int_equal(http_stream_write(stream, STR("")), BAY_OK);
     assert_int_equal(http_stream_write(stream, STR("hello ")), BAY_OK);
     assert_int_equal(http_stream_write(stream, STR("world")), BAY_OK);
     raw_until(&client, &on, "\r\n\r\n6\r\nhello \r\n5\r\nworld\r\n");
     http_stream_end(stream);
     http_stream_end(stream);
-    assert_int_equal(http_stream_write(stream, STR("late")), BAY_CLOSED);
+    assert_int_equal(http_stream_write(stream, STR("late")), BAY_ERR_CLOSED);
     raw_until(&client, &on, "world\r\n0\r\n\r\n");
     raw_until(&client, &on, "3\r\none\r\n4\r\ntwo!\r\n0\r\n\r\n");
     assert_int_equal(on.complete, 2);
@@ -405,7 +405,7 @@ static void test_abort(void **state)
     assert_true(raw_say(&client, &on, "GET /stream HTTP/1.1\r\n" HOST "\r\n"));
     RIG_UNTIL(&on, on.pending_count == 1);
     http_exchange_abort(on.pending[0]);
-    assert_int_equal(http_stream_write(on.pending[0], STR("x")), BAY_CLOSED);
+    assert_int_equal(http_stream_write(on.pending[0], STR("x")), BAY_ERR_CLOSED);
     raw_until(&client, &on, NULL);
     RIG_UNTIL(&on, on.cut == 3);
     raw_close(&client);
@@ -663,7 +663,7 @@ static void test_drain_of_nothing(void **state)
     http_server_drain(on.server, 60000, rig_is_drained, &on);
     assert_false(on.is_drained);
     RIG_UNTIL(&on, on.is_drained);
-    assert_int_equal(http_server_listen(on.server, STR("127.0.0.1:0"), NULL), BAY_STATE);
+    assert_int_equal(http_server_listen(on.server, STR("127.0.0.1:0"), NULL), BAY_ERR_STATE);
     rig_fini(&on);
 }
 

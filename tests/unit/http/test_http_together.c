@@ -154,7 +154,7 @@ static void test_http2_by_alpn(void **state)
     pair_init(&on, false); /* nobody vouches for the server */
     begin_in(&on, &out[0], "https", "echo", STR("secret"), true);
     finish(&on, &out[0]);
-    assert_int_equal(out[0].err, BAY_TLS);
+    assert_int_equal(out[0].err, BAY_ERR_TLS);
     assert_false(out[0].was_sent);
     assert_int_equal(on.on.requests, 0);
     buf_fini(&out[0].body);
@@ -200,7 +200,7 @@ static void test_tls_distrust(void **state)
     begin(&on, &out, "https", "echo", STR("secret"));
     finish(&on, &out);
     assert_int_equal(out.failures, 1);
-    assert_int_equal(out.err, BAY_TLS);
+    assert_int_equal(out.err, BAY_ERR_TLS);
     assert_false(out.was_sent);
     assert_int_equal(on.on.requests, 0);
     buf_fini(&out.body);

@@ -83,7 +83,7 @@ static void has_the_index_that_reading_gives(void **state)
     assert_str(json_raw(json_pointer(built, STR("/raw/x/1/y"))), "2");
     assert_true(json_is(json_get(built, STR("gone")), JSON_MISSING));
     assert_true(json_is(json_pointer(built, STR("/whole/gone")), JSON_STRING));
-    assert_int_equal(json_check_duplicates(built, NULL), BAY_DUPLICATE);
+    assert_int_equal(json_check_duplicates(built, NULL), BAY_ERR_DUPLICATE);
     arena_fini(&memory);
 }
 
@@ -108,7 +108,7 @@ static void keeps_what_stands_twice(void **state)
     assert_int_equal(json_count(built), 2);
     assert_str(json_raw(json_get(built, STR("a"))), "1");
     assert_int_equal(json_pick(built, (const bay_str[]){STR_INIT("a")}, 1, &root, NULL),
-                     BAY_DUPLICATE);
+                     BAY_ERR_DUPLICATE);
     forget(&source);
     arena_fini(&memory);
 }
@@ -121,7 +121,7 @@ static void shows_it_without_a_copy(void **state)
     json_writer *to = json_builder_init_secret(&made, NULL, PLENTY);
     json_open_object(to);
     json_key_lit(to, "a");
-    assert_int_equal(json_builder_view(&made, &built), BAY_SYNTAX);
+    assert_int_equal(json_builder_view(&made, &built), BAY_ERR_SYNTAX);
     json_put_int(to, 1);
     json_close_object(to);
     assert_int_equal(json_builder_view(&made, &built), BAY_OK);
@@ -166,7 +166,7 @@ static void refuses_what_is_not_one_value(void **state)
         arena memory;
         json_builder made;
         json_val built = JSON_NONE;
-        bay_err expected = BAY_SYNTAX;
+        bay_err expected = BAY_ERR_SYNTAX;
         arena_init(&memory, SIZE_MAX);
         json_writer *to = json_builder_init(&made, &memory, PLENTY);
         if (kind == TWO) {
@@ -179,13 +179,13 @@ static void refuses_what_is_not_one_value(void **state)
             json_key_lit(to, "a");
         } else if (kind == MISSING) {
             json_put_val(to, JSON_NONE);
-            expected = BAY_TYPE;
+            expected = BAY_ERR_TYPE;
         } else if (kind == MEMBER_MISSING) {
             json_open_object(to);
             json_key_lit(to, "a");
             json_put_val(to, JSON_NONE);
             json_close_object(to);
-            expected = BAY_TYPE;
+            expected = BAY_ERR_TYPE;
         } else if (kind != NOTHING) {
             json_put_raw(to, kind == RAW_EMPTY ? STR("")
                              : kind == RAW_BAD ? STR("{\"a\":}")
@@ -209,7 +209,7 @@ static void stays_within_its_bounds(void **state)
         json_open_array(to);
         json_put_str(to, STR("abc"));
         json_close_array(to);
-        assert_int_equal(json_builder_end(&made, &built), BAY_LIMIT);
+        assert_int_equal(json_builder_end(&made, &built), BAY_ERR_LIMIT);
     }
     json_writer *to = json_builder_init(&made, &memory, PLENTY); /* deeper than the writer goes */
     for (int i = 0; i <= JSON_WRITER_DEPTH; i++) {
@@ -218,13 +218,13 @@ static void stays_within_its_bounds(void **state)
     for (int i = 0; i <= JSON_WRITER_DEPTH; i++) {
         json_close_array(to);
     }
-    assert_int_equal(json_builder_end(&made, &built), BAY_LIMIT);
+    assert_int_equal(json_builder_end(&made, &built), BAY_ERR_LIMIT);
     arena_fini(&memory);
 
     arena_init(&memory, 64); /* an arena without room for it */
     to = json_builder_init(&made, &memory, PLENTY);
     json_put_str(to, STR("0123456789012345678901234567890123456789"));
-    assert_int_equal(json_builder_end(&made, &built), BAY_LIMIT);
+    assert_int_equal(json_builder_end(&made, &built), BAY_ERR_LIMIT);
     json_builder_init(&made, &memory, PLENTY);
     json_builder_drop(&made);
     arena_fini(&memory);
@@ -285,7 +285,7 @@ static void every_allocation_may_fail(void **state)
         json_val built = JSON_NONE;
         arena_init(&memory, SIZE_MAX);
         bay_err err = build_everything(&memory, root, &built);
-        assert_true(err == BAY_OK || err == BAY_NOMEM);
+        assert_true(err == BAY_OK || err == BAY_ERR_NOMEM);
         assert_int_equal(json_is(built, JSON_MISSING), err != BAY_OK);
         arena_fini(&memory);
         failing_memory_check();

@@ -13,11 +13,11 @@ static void refuses_what_has_no_canonical_form(void **state)
         bay_err err;
         size_t offset;
     } cases[] = {
-        {"{\"a\":1,\"a\":1}", BAY_DUPLICATE, 7},
-        {"[{\"b\":1,\"a\":1,\"\\u0062\":1}]", BAY_DUPLICATE, 14},
-        {"[1,\"\\ud800\"]", BAY_UTF8, 3},
-        {"{\"\\udc00\":1}", BAY_UTF8, 1},
-        {"[1e400]", BAY_RANGE, 1},
+        {"{\"a\":1,\"a\":1}", BAY_ERR_DUPLICATE, 7},
+        {"[{\"b\":1,\"a\":1,\"\\u0062\":1}]", BAY_ERR_DUPLICATE, 14},
+        {"[1,\"\\ud800\"]", BAY_ERR_UTF8, 3},
+        {"{\"\\udc00\":1}", BAY_ERR_UTF8, 1},
+        {"[1e400]", BAY_ERR_RANGE, 1},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         parsed p;
@@ -34,7 +34,7 @@ static void refuses_what_has_no_canonical_form(void **state)
     }
     arena memory;
     arena_init(&memory, 1024);
-    assert_int_equal(json_canon(NULL, JSON_NONE, &memory, NULL), BAY_INVALID);
+    assert_int_equal(json_canon(NULL, JSON_NONE, &memory, NULL), BAY_ERR_INVALID);
     arena_fini(&memory);
 }
 
@@ -47,14 +47,14 @@ static void bounds_hold(void **state)
     arena memory;
     buf_init(&out, 12);
     arena_init(&memory, 1U << 16);
-    assert_int_equal(json_canon(&out, root, &memory, NULL), BAY_LIMIT);
+    assert_int_equal(json_canon(&out, root, &memory, NULL), BAY_ERR_LIMIT);
     assert_int_equal(out.len, 0);
     buf_fini(&out);
     arena_fini(&memory);
     buf_init(&out, 1024);
-    bay_err err = BAY_LIMIT;
+    bay_err err = BAY_ERR_LIMIT;
     size_t bytes = 0;
-    for (; err == BAY_LIMIT && bytes < 4096; bytes += 16) {
+    for (; err == BAY_ERR_LIMIT && bytes < 4096; bytes += 16) {
         arena_init(&memory, bytes);
         err = json_canon(&out, root, &memory, NULL);
         arena_fini(&memory);

@@ -35,7 +35,7 @@ static void refuses_what_is_missing(void **state)
 {
     json_doc *none = NULL;
     (void)state;
-    assert_int_equal(json_clone(JSON_NONE, &none), BAY_TYPE);
+    assert_int_equal(json_clone(JSON_NONE, &none), BAY_ERR_TYPE);
     assert_null(none);
     json_val nothing = JSON_NONE;
     assert_int_equal(json_clone_in(JSON_NONE, NULL, &nothing), BAY_OK);
@@ -84,7 +84,7 @@ static void says_that_memory_lacks(void **state)
     assert_int_equal(json_parse(&doc, (bay_str){text, sizeof(text) - 1}, NULL, &memory, NULL),
                      BAY_OK);
     assert_true(failing_memory_start(0));
-    assert_int_equal(json_clone(json_root(&doc), &copy), BAY_NOMEM);
+    assert_int_equal(json_clone(json_root(&doc), &copy), BAY_ERR_NOMEM);
     failing_memory_stop();
     assert_null(copy);
     arena_fini(&memory);

@@ -12,7 +12,7 @@ typedef struct refused {
 
 #define NO(literal, error, offset)                                                                 \
     {                                                                                              \
-        STR_INIT(literal), BAY_##error, offset                                                     \
+        STR_INIT(literal), BAY_ERR_##error, offset                                                 \
     }
 
 static const refused refusals[] = {
@@ -220,7 +220,7 @@ static void every_truncation_is_refused(void **state)
         for (size_t len = 0; len < sizeof(whole) - 1; len++) {
             parsed p;
             parse_within(&p, (bay_str){whole, len}, NULL);
-            assert_true(p.err == BAY_SYNTAX || p.err == BAY_UTF8);
+            assert_true(p.err == BAY_ERR_SYNTAX || p.err == BAY_ERR_UTF8);
             assert_true(p.diag.offset <= len && p.diag.offset + 4 > len);
             forget(&p);
         }
@@ -341,7 +341,7 @@ static void depth_is_bounded_without_recursion(void **state)
     memset(text + BRACKETS, ']', BRACKETS);
     parsed p;
     parse_within(&p, (bay_str){text, BRACKETS}, NULL);
-    assert_int_equal(p.err, BAY_DEPTH);
+    assert_int_equal(p.err, BAY_ERR_DEPTH);
     assert_int_equal(p.diag.offset, 128);
     forget(&p);
 
@@ -354,11 +354,11 @@ static void depth_is_bounded_without_recursion(void **state)
     forget(&p);
     limits.max_depth = BRACKETS - 1;
     parse_within(&p, (bay_str){text, BRACKETS * 2}, &limits);
-    assert_int_equal(p.err, BAY_DEPTH);
+    assert_int_equal(p.err, BAY_ERR_DEPTH);
     forget(&p);
     limits.max_depth = 0;
     parse_within(&p, STR("[]"), &limits);
-    assert_int_equal(p.err, BAY_DEPTH);
+    assert_int_equal(p.err, BAY_ERR_DEPTH);
     forget(&p);
     parse_within(&p, STR("1"), &limits);
     assert_int_equal(p.err, BAY_OK);
@@ -378,17 +378,17 @@ static void limits_hold_exactly(void **state)
     forget(&p);
     json_limits shorter = {text.len - 1, 2, 7};
     parse_within(&p, text, &shorter);
-    assert_int_equal(p.err, BAY_LIMIT);
+    assert_int_equal(p.err, BAY_ERR_LIMIT);
     forget(&p);
     json_limits shallower = {text.len, 1, 7};
     parse_within(&p, text, &shallower);
-    assert_int_equal(p.err, BAY_DEPTH);
+    assert_int_equal(p.err, BAY_ERR_DEPTH);
     assert_int_equal(p.diag.offset, 6);
     forget(&p);
     for (uint32_t values = 0; values < 7; values++) {
         json_limits fewer = {text.len, 2, values};
         parse_within(&p, text, &fewer);
-        assert_int_equal(p.err, BAY_LIMIT);
+        assert_int_equal(p.err, BAY_ERR_LIMIT);
         assert_true(p.diag.offset < text.len);
         forget(&p);
     }
@@ -419,7 +419,7 @@ static void the_index_grows_at_every_size(void **state)
         forget(&p);
         limits.max_values--;
         parse_within(&p, all, &limits);
-        assert_int_equal(p.err, BAY_LIMIT);
+        assert_int_equal(p.err, BAY_ERR_LIMIT);
         forget(&p);
         buf_fini(&text);
     }
@@ -437,8 +437,8 @@ static void the_arena_bounds_the_index(void **state)
     assert_int_equal(json_parse(&doc, all, NULL, &memory, &diag), BAY_OK);
     arena_fini(&memory);
     arena_init(&memory, 1000 * 16 - 1);
-    assert_int_equal(json_parse(&doc, all, NULL, &memory, &diag), BAY_LIMIT);
-    assert_int_equal(json_parse(&doc, all, NULL, &memory, NULL), BAY_LIMIT);
+    assert_int_equal(json_parse(&doc, all, NULL, &memory, &diag), BAY_ERR_LIMIT);
+    assert_int_equal(json_parse(&doc, all, NULL, &memory, NULL), BAY_ERR_LIMIT);
     arena_fini(&memory);
     buf_fini(&text);
 }
@@ -448,7 +448,7 @@ typedef struct failing {
     size_t live;
 } failing;
 
-static void *failing_resize(void *user, void *old, size_t bytes)
+static void *failing_resize(void *old, size_t bytes, void *user)
 {
     failing *self = user;
     if (self->left == 0) {
@@ -459,31 +459,31 @@ static void *failing_resize(void *user, void *old, size_t bytes)
     return realloc(old, bytes);
 }
 
-static void *failing_alloc(void *user, size_t bytes)
+static void *failing_alloc(size_t bytes, void *user)
 {
-    return failing_resize(user, NULL, bytes);
+    return failing_resize(NULL, bytes, user);
 }
 
-static void failing_release(void *user, void *old)
+static void failing_release(void *old, void *user)
 {
     failing *self = user;
     self->live -= old != NULL;
     free(old);
 }
 
-static void *libc_alloc(void *user, size_t bytes)
+static void *libc_alloc(size_t bytes, void *user)
 {
     (void)user;
     return malloc(bytes);
 }
 
-static void *libc_resize(void *user, void *old, size_t bytes)
+static void *libc_resize(void *old, size_t bytes, void *user)
 {
     (void)user;
     return realloc(old, bytes);
 }
 
-static void libc_release(void *user, void *old)
+static void libc_release(void *old, void *user)
 {
     (void)user;
     free(old);
@@ -529,14 +529,14 @@ static void survives_each_failed_allocation(void **state)
     buf_char(&text, '}');
     failing user = {0};
     const mem_hooks hooks = {failing_alloc, failing_resize, failing_release, &user};
-    bay_err err = BAY_NOMEM;
+    bay_err err = BAY_ERR_NOMEM;
     size_t failures = 0;
     mem_set_hooks(&hooks);
     for (size_t allowed = 0; err != BAY_OK && allowed < 100; allowed++) {
         user = (failing){allowed, 0};
         err = use_all(buf_view(&text));
-        failures += err == BAY_NOMEM;
-        if (user.live != 0 || (err != BAY_OK && err != BAY_NOMEM)) {
+        failures += err == BAY_ERR_NOMEM;
+        if (user.live != 0 || (err != BAY_OK && err != BAY_ERR_NOMEM)) {
             break;
         }
     }
@@ -565,15 +565,15 @@ static void missing_is_harmless(void **state)
     assert_int_equal(json_kind_of(json_pointer(none, STR("/a"))), JSON_MISSING);
     assert_int_equal(json_kind_of(json_pointer(none, STR(""))), JSON_MISSING);
     assert_false(json_next(&iter));
-    assert_int_equal(json_str(none, NULL, &text), BAY_TYPE);
+    assert_int_equal(json_str(none, NULL, &text), BAY_ERR_TYPE);
     assert_str(text, "untouched");
-    assert_int_equal(json_int64(none, &number), BAY_TYPE);
-    assert_int_equal(json_double(none, &real), BAY_TYPE);
+    assert_int_equal(json_int64(none, &number), BAY_ERR_TYPE);
+    assert_int_equal(json_double(none, &real), BAY_ERR_TYPE);
     assert_int_equal(number, 5);
     assert_false(json_true(none));
     assert_false(json_is_integer(none));
     assert_false(json_str_eq(none, STR("")));
-    assert_int_equal(json_pick(none, &text, 1, picked, NULL), BAY_TYPE);
+    assert_int_equal(json_pick(none, &text, 1, picked, NULL), BAY_ERR_TYPE);
     assert_int_equal(json_check_duplicates(none, NULL), BAY_OK);
 }
 
@@ -626,17 +626,17 @@ static void picks_members(void **state)
     const bay_str twice[] = {STR("id"), STR("y")};
     size_t which = 7;
     json_val before = out[0];
-    assert_int_equal(json_pick(root, twice, 2, out, &which), BAY_DUPLICATE);
+    assert_int_equal(json_pick(root, twice, 2, out, &which), BAY_ERR_DUPLICATE);
     assert_int_equal(which, 1);
     assert_int_equal(out[0].at, before.at);
-    assert_int_equal(json_pick(root, twice, 2, out, NULL), BAY_DUPLICATE);
-    assert_int_equal(json_pick(root, keys, 33, out, NULL), BAY_INVALID);
+    assert_int_equal(json_pick(root, twice, 2, out, NULL), BAY_ERR_DUPLICATE);
+    assert_int_equal(json_pick(root, keys, 33, out, NULL), BAY_ERR_INVALID);
     assert_int_equal(json_pick(root, keys, 0, out, NULL), BAY_OK);
     assert_str(json_raw(json_get(root, STR("y"))), "1"); /* the first */
     forget(&p);
     /* the same name in two spellings */
     root = must_parse(&p, "{\"id\":1,\"\\u0069d\":2}");
-    assert_int_equal(json_pick(root, &keys[2], 1, out, &which), BAY_DUPLICATE);
+    assert_int_equal(json_pick(root, &keys[2], 1, out, &which), BAY_ERR_DUPLICATE);
     forget(&p);
 }
 
@@ -665,7 +665,7 @@ static void finds_duplicates(void **state)
         json_val root = must_parse(&p, cases[i].text);
         bay_diag diag = {0};
         assert_int_equal(json_check_duplicates(root, &diag),
-                         cases[i].offset > 0 ? BAY_DUPLICATE : BAY_OK);
+                         cases[i].offset > 0 ? BAY_ERR_DUPLICATE : BAY_OK);
         assert_int_equal(diag.offset, cases[i].offset);
         forget(&p);
     }
@@ -687,7 +687,7 @@ static void finds_duplicates_among_many(void **state)
     parse_within(&p, buf_view(&text), NULL);
     assert_int_equal(p.err, BAY_OK);
     bay_diag diag;
-    assert_int_equal(json_check_duplicates(json_root(&p.doc), &diag), BAY_DUPLICATE);
+    assert_int_equal(json_check_duplicates(json_root(&p.doc), &diag), BAY_ERR_DUPLICATE);
     assert_int_equal(diag.offset, offset);
     assert_int_equal(json_count(json_root(&p.doc)), MEMBERS + 1);
     forget(&p);

@@ -16,7 +16,7 @@ static void refuses_lone_surrogates(void **state)
             parsed p;
             json_val value = must_parse(&p, lone[i]);
             bay_str text = STR("untouched");
-            assert_int_equal(json_str(value, &p.memory, &text), BAY_UTF8);
+            assert_int_equal(json_str(value, &p.memory, &text), BAY_ERR_UTF8);
             assert_str(text, "untouched");
             assert_false(json_str_is_whole(value));
             forget(&p);
@@ -37,7 +37,7 @@ static void only_strings_have_text(void **state)
     json_val root = must_parse(&p, "[1,null,true,[],{}]");
     for (size_t i = 0; i < 5; i++) {
         bay_str text;
-        assert_int_equal(json_str(json_item(root, i), &p.memory, &text), BAY_TYPE);
+        assert_int_equal(json_str(json_item(root, i), &p.memory, &text), BAY_ERR_TYPE);
         assert_false(json_str_eq(json_item(root, i), STR("1")));
         assert_false(json_str_is_whole(json_item(root, i)));
     }
@@ -105,7 +105,7 @@ static void respects_the_arena(void **state)
     arena small;
     arena_init(&small, 16);
     bay_str text;
-    assert_int_equal(json_str(value, &small, &text), BAY_LIMIT);
+    assert_int_equal(json_str(value, &small, &text), BAY_ERR_LIMIT);
     arena_fini(&small);
     forget(&p);
 }

@@ -113,7 +113,7 @@ static void judge(const char *name, tally *counts)
         assert_true(p.diag.offset <= text.len);
         counts->refused++;
     } else {
-        assert_true(p.err != BAY_NOMEM && p.err != BAY_INTERNAL);
+        assert_true(p.err != BAY_ERR_NOMEM && p.err != BAY_ERR_INTERNAL);
         counts->either++;
     }
     forget(&p);

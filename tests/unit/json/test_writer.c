@@ -15,9 +15,9 @@ static void errors_stick(void **state)
     buf_init(&out, 4);
     json_writer_init(&writer, &out);
     json_put_str(&writer, STR("too long"));
-    assert_int_equal(out.err, BAY_LIMIT);
+    assert_int_equal(out.err, BAY_ERR_LIMIT);
     json_put_int(&writer, 1);
-    assert_int_equal(out.err, BAY_LIMIT);
+    assert_int_equal(out.err, BAY_ERR_LIMIT);
     buf_fini(&out);
 
     buf_init(&out, 1U << 16); /* one level more than there are bits */
@@ -28,11 +28,11 @@ static void errors_stick(void **state)
     }
     assert_int_equal(out.err, BAY_OK);
     json_open_array(&writer);
-    assert_int_equal(out.err, BAY_LIMIT);
+    assert_int_equal(out.err, BAY_ERR_LIMIT);
     for (int i = 0; i <= JSON_WRITER_DEPTH; i++) {
         json_close_array(&writer);
     }
-    assert_int_equal(out.err, BAY_LIMIT);
+    assert_int_equal(out.err, BAY_ERR_LIMIT);
     buf_fini(&out);
 }
 

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "base/mem.h"
 #include "mcp/client.h"
 
@@ -47,12 +48,12 @@ typedef struct fixture {
 static inline const char *fx_err(bay_err err)
 {
     static const char *const names[] = {
-#define FX_ERR_NAME(name, class_name, text) #name,
-        BAY_ERRORS(FX_ERR_NAME)
-#undef FX_ERR_NAME
+#define ERR(name, class_name, text) #name,
+#include "base/err.def"
+#undef ERR
     };
-    assert_true(err < BAY_ERROR_COUNT);
-    return names[err];
+    assert_true((unsigned)err < ERR_COUNT);
+    return names[err] + strlen(err == BAY_OK ? "BAY_" : "BAY_ERR_");
 }
 
 static inline void fx_log(fixture *self, const char *format, ...)
@@ -104,7 +105,7 @@ static inline bay_err fx_send(void *link, uint64_t exchange, bay_str message,
 {
     fixture *self = link;
     (void)timeout_ms;
-    if (self->send_err != BAY_OK && self->send_err != BAY_AGAIN) {
+    if (self->send_err != BAY_OK && self->send_err != BAY_ERR_AGAIN) {
         return self->send_err;
     }
     fx_add(self, 'S', exchange, message, fields, count);

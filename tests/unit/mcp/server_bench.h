@@ -304,7 +304,7 @@ static inline bay_err bench_subscribe(void *context, bay_str uri, bool is_wanted
 {
     bench *self = context;
     if (is_wanted && (self->subscribe_err != BAY_OK || str_eq(uri, STR("x:none")))) {
-        return self->subscribe_err != BAY_OK ? self->subscribe_err : BAY_NOTFOUND;
+        return self->subscribe_err != BAY_OK ? self->subscribe_err : BAY_ERR_NOT_FOUND;
     }
     *(is_wanted ? &self->subscribed : &self->unsubscribed) += 1;
     return BAY_OK;

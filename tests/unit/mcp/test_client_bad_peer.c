@@ -149,7 +149,7 @@ static void test_broken_answers(void **state)
             uint64_t id = fx_next(&fx)->exchange, next = fx_next(&fx)->exchange;
             fx_message(&fx, kind == MCP_LINK_HTTP ? id : 0, id, rows[i].text);
             assert_int_equal(call.done_count, 1);
-            assert_int_equal(call.err, BAY_PROTOCOL);
+            assert_int_equal(call.err, BAY_ERR_PROTOCOL);
             assert_true(call.was_sent);
             bool is_version = strstr(rows[i].why, "two") != NULL;
             assert_non_null(strstr(fx.log, is_version ? "jsonrpc must be" : rows[i].why));
@@ -173,13 +173,13 @@ static void test_late_after_garbage(void **state)
     uint64_t id = fx_next(&fx)->exchange;
     fx_line(&fx, id, "{'jsonrpc':'2.0','id':#,'result':{'a':\"\xff\"}}");
     fx_pass(&fx, 60000);
-    assert_int_equal(one.err, BAY_TIMEOUT);
+    assert_int_equal(one.err, BAY_ERR_TIMEOUT);
     assert_non_null(strstr(fx.log, "could not be read: The message is not valid UTF-8"));
     fx.log_len = 0;
     fx_pass(&fx, 1);
     fx_call(&fx, &two, "tools/list", NULL);
     fx_pass(&fx, 60000);
-    assert_int_equal(two.err, BAY_TIMEOUT);
+    assert_int_equal(two.err, BAY_ERR_TIMEOUT);
     assert_null(strstr(fx.log, "UTF-8"));
     fx_fini(&fx);
 }
@@ -248,7 +248,7 @@ static void test_garbage_on_an_exchange(void **state)
         fx_reply(&fx, fx_next(&fx)->exchange, 200, garbage[i]);
         assert_int_equal(call.done_count, 1);
         assert_int_equal(call.kind, MCP_OUTCOME_FAILED);
-        assert_int_equal(call.err, garbage[i][0] == '\0' ? BAY_CLOSED : BAY_PROTOCOL);
+        assert_int_equal(call.err, garbage[i][0] == '\0' ? BAY_ERR_CLOSED : BAY_ERR_PROTOCOL);
         assert_true(call.was_sent);
         assert_int_equal(other.done_count, 0);
         fx_reply(&fx, fx_next(&fx)->exchange, 200, FX_RESULT("{'content':[]}"));
@@ -275,7 +275,7 @@ static void test_garbage_before_the_answer(void **state)
     for (int i = 0; i < 101; i++) {
         fx_message(&fx, id, id, "babble");
     }
-    assert_int_equal(call.err, BAY_PROTOCOL);
+    assert_int_equal(call.err, BAY_ERR_PROTOCOL);
     assert_int_equal(fx_next_kind(&fx, 'A')->exchange, id);
     fx_fini(&fx);
 }
@@ -293,12 +293,12 @@ static void test_answers_twice(void **state)
         fx_call(&fx, &other, "tools/list", NULL); /* takes the first one's place in memory */
         fx_message(&fx, at, id, FX_RESULT("{'n':2}"));
         fx_message(&fx, at, id, FX_ERROR("-32603"));
-        fx_ended(&fx, id, BAY_CLOSED);
-        fx_ended(&fx, id, BAY_CLOSED);
+        fx_ended(&fx, id, BAY_ERR_CLOSED);
+        fx_ended(&fx, id, BAY_ERR_CLOSED);
         fx_saw(&fx, "call result {'n':1}\n");
         fx_fini(&fx);
         assert_int_equal(call.done_count, 1);
-        assert_int_equal(other.err, BAY_CANCELLED);
+        assert_int_equal(other.err, BAY_ERR_CANCELLED);
     }
 }
 
@@ -318,11 +318,11 @@ static void test_answers_an_unknown_id(void **state)
             snprintf(text, sizeof(text), "{'jsonrpc':'2.0','id':%s,'result':{}}", ids[i]);
             if (kind == MCP_LINK_HTTP) {
                 fx_reply(&fx, id, 200, text);
-                assert_int_equal(call.err, BAY_PROTOCOL);
+                assert_int_equal(call.err, BAY_ERR_PROTOCOL);
                 assert_non_null(strstr(fx.log, "the server's answer is not one to this request: "));
             } else if (strcmp(ids[i], "'#'") == 0 || strcmp(ids[i], "#.0") == 0) {
                 fx_line(&fx, id, text); /* ours in other words: no other answer will come */
-                assert_int_equal(call.err, BAY_PROTOCOL);
+                assert_int_equal(call.err, BAY_ERR_PROTOCOL);
                 assert_non_null(strstr(fx.log, "the server answered with id "));
             } else {
                 fx_line(&fx, id, text);
@@ -347,7 +347,7 @@ static void test_answers_crosswise(void **state)
     uint64_t first = fx_next(&fx)->exchange, second = fx_next(&fx)->exchange;
     fx_message(&fx, first, second, FX_RESULT("{'stolen':1}"));
     fx_ended(&fx, first, BAY_OK);
-    assert_int_equal(one.err, BAY_PROTOCOL);
+    assert_int_equal(one.err, BAY_ERR_PROTOCOL);
     assert_int_equal(two.done_count, 0);
     fx_reply(&fx, second, 200, FX_RESULT("{'content':[]}"));
     assert_int_equal(two.kind, MCP_OUTCOME_RESULT);
@@ -395,8 +395,8 @@ static void test_hangs_up(void **state)
     fx_call(&fx, &one, "tools/list", NULL);
     fx_call(&fx, &two, "tools/list", NULL);
     uint64_t first = fx_next(&fx)->exchange, second = fx_next(&fx)->exchange;
-    mcp_client_ended(fx.client, first, BAY_CONNECT, false, "refused", fx.now);
-    mcp_client_ended(fx.client, second, BAY_CLOSED, true, "reset", fx.now);
+    mcp_client_ended(fx.client, first, BAY_ERR_CONNECT, false, "refused", fx.now);
+    mcp_client_ended(fx.client, second, BAY_ERR_CLOSED, true, "reset", fx.now);
     fx_saw(&fx, "one failed CONNECT unsent refused\ntwo failed CLOSED sent reset\n");
     assert_int_equal(mcp_client_state_of(fx.client), MCP_CLIENT_READY);
     fx_fini(&fx);
@@ -414,7 +414,7 @@ static void test_modern_stream_cut(void **state)
     fx_head(&fx, id, 200);
     fx_event(&fx, id, "1", "");
     fx_ended(&fx, id, BAY_OK);
-    assert_int_equal(call.err, BAY_CLOSED);
+    assert_int_equal(call.err, BAY_ERR_CLOSED);
     fx_pass(&fx, 100000);
     fx_quiet(&fx);
     fx_fini(&fx);
@@ -440,7 +440,7 @@ static void test_too_large(void **state)
             fx_saw(&fx, "one failed LIMIT sent the message is larger than this client takes\n");
         } else {
             assert_int_equal(mcp_client_state_of(fx.client), MCP_CLIENT_BROKEN);
-            assert_int_equal(two.err, BAY_LIMIT);
+            assert_int_equal(two.err, BAY_ERR_LIMIT);
         }
         fx_fini(&fx);
         assert_int_equal(one.done_count, 1);
@@ -460,7 +460,7 @@ static void test_depth_bomb(void **state)
     uint64_t id = fx_next(&fx)->exchange;
     mcp_client_receive(fx.client, id, str_of(text), (bay_str){0}, fx.now);
     fx_ended(&fx, id, BAY_OK);
-    assert_int_equal(call.err, BAY_PROTOCOL);
+    assert_int_equal(call.err, BAY_ERR_PROTOCOL);
     fx_fini(&fx);
 }
 
@@ -470,7 +470,7 @@ static void test_pings_without_reading(void **state)
     static fixture big;
     fx_init(&big, MCP_LINK_DUPLEX);
     fx_open_legacy(&big, "");
-    big.send_err = BAY_AGAIN;
+    big.send_err = BAY_ERR_AGAIN;
     for (int i = 0; i < 1002 && mcp_client_state_of(big.client) == MCP_CLIENT_READY; i++) {
         fx_line(&big, 0, "{'jsonrpc':'2.0','id':1,'method':'ping'}");
         big.count = big.seen;
@@ -489,7 +489,7 @@ static void test_strangers(void **state)
         fx_head(&fx, exchanges[i], 404);
         fx_message(&fx, exchanges[i], 1, FX_RESULT("{'content':[]}"));
         mcp_client_event_hint(fx.client, exchanges[i], STR("a"), 5);
-        fx_ended(&fx, exchanges[i], BAY_CLOSED);
+        fx_ended(&fx, exchanges[i], BAY_ERR_CLOSED);
     }
     fx_saw(&fx, "");
     fx_quiet(&fx);
@@ -513,7 +513,7 @@ static void test_calls_at_every_moment(void **state)
     fx_quiet(&fx);
     mcp_client_close(fx.client);
     mcp_client_close(fx.client);
-    mcp_client_broken(fx.client, BAY_CLOSED, NULL, fx.now);
+    mcp_client_broken(fx.client, BAY_ERR_CLOSED, NULL, fx.now);
     fx_fini(&fx);
 }
 
@@ -535,7 +535,7 @@ static void test_posts_of_sse_that_fail(void **state)
     id = fx_next(&fx)->exchange;
     fx_reply(&fx, id, 404, NULL);
     fx_line(&fx, id, FX_RESULT("{'content':[]}"));
-    mcp_client_ended(fx.client, fx_next(&fx)->exchange, BAY_CONNECT, false, "refused", fx.now);
+    mcp_client_ended(fx.client, fx_next(&fx)->exchange, BAY_ERR_CONNECT, false, "refused", fx.now);
     id = fx_next(&fx)->exchange;
     fx_reply(&fx, id, 202, NULL);
     fx_line(&fx, id, FX_RESULT("{'content':[]}"));

@@ -18,16 +18,16 @@ static void test_refused_specs(void **state)
         const char *method, *params, *meta;
         bay_err err;
     } rows[] = {
-        {"", NULL, NULL, BAY_INVALID},
-        {"initialize", "{}", NULL, BAY_INVALID},
-        {"tools/list", "[]", NULL, BAY_INVALID},
-        {"tools/list", "1", NULL, BAY_INVALID},
-        {"tools/list", "null", NULL, BAY_INVALID},
-        {"tools/list", NULL, "[]", BAY_INVALID},
-        {"notifications/cancelled", NULL, NULL, BAY_INVALID},
-        {"ping", NULL, NULL, BAY_UNSUPPORTED},
-        {"logging/setLevel", "{'level':'info'}", NULL, BAY_UNSUPPORTED},
-        {"resources/subscribe", "{'uri':'a'}", NULL, BAY_UNSUPPORTED},
+        {"", NULL, NULL, BAY_ERR_INVALID},
+        {"initialize", "{}", NULL, BAY_ERR_INVALID},
+        {"tools/list", "[]", NULL, BAY_ERR_INVALID},
+        {"tools/list", "1", NULL, BAY_ERR_INVALID},
+        {"tools/list", "null", NULL, BAY_ERR_INVALID},
+        {"tools/list", NULL, "[]", BAY_ERR_INVALID},
+        {"notifications/cancelled", NULL, NULL, BAY_ERR_INVALID},
+        {"ping", NULL, NULL, BAY_ERR_UNSUPPORTED},
+        {"logging/setLevel", "{'level':'info'}", NULL, BAY_ERR_UNSUPPORTED},
+        {"resources/subscribe", "{'uri':'a'}", NULL, BAY_ERR_UNSUPPORTED},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         static fx_name name;
@@ -51,7 +51,7 @@ static void test_refused_when_waiting(void **state)
     static fx_name name;
     name = (fx_name){.text = "x"};
     mcp_call_spec spec = fx_spec(&fx, "server/discover", NULL);
-    assert_int_equal(fx_try(&fx, &name, &spec, NULL), BAY_UNSUPPORTED);
+    assert_int_equal(fx_try(&fx, &name, &spec, NULL), BAY_ERR_UNSUPPORTED);
     fx_fini(&fx);
 }
 
@@ -65,14 +65,14 @@ static void test_busy(void **state)
     mcp_call *call = fx_call(&fx, &one, "tools/list", NULL);
     fx_call(&fx, &two, "tools/list", NULL);
     mcp_call_spec spec = fx_spec(&fx, "tools/list", NULL);
-    assert_int_equal(fx_try(&fx, &three, &spec, NULL), BAY_BUSY);
+    assert_int_equal(fx_try(&fx, &three, &spec, NULL), BAY_ERR_BUSY);
     mcp_call_cancel(call, STR("enough"));
     assert_int_equal(fx_try(&fx, &three, &spec, NULL), BAY_OK);
     assert_int_equal(one.done_count, 0);
     assert_int_equal(mcp_client_open_calls(fx.client), 2);
     fx_fini(&fx);
     assert_int_equal(two.done_count, 1);
-    assert_int_equal(two.err, BAY_CANCELLED);
+    assert_int_equal(two.err, BAY_ERR_CANCELLED);
     assert_false(two.was_sent);
 }
 
@@ -84,8 +84,8 @@ static void test_not_sent(void **state)
     static fx_name name;
     name = (fx_name){.text = "x"};
     mcp_call_spec spec = fx_spec(&fx, "tools/list", NULL);
-    fx.send_err = BAY_CONNECT;
-    assert_int_equal(fx_try(&fx, &name, &spec, NULL), BAY_CONNECT);
+    fx.send_err = BAY_ERR_CONNECT;
+    assert_int_equal(fx_try(&fx, &name, &spec, NULL), BAY_ERR_CONNECT);
     assert_int_equal(name.done_count, 0);
     assert_int_equal(mcp_client_open_calls(fx.client), 0);
     fx_fini(&fx);
@@ -405,7 +405,7 @@ static void test_progress_extends_but_not_for_ever(void **state)
     fx_pass(&fx, 99);
     assert_int_equal(call.done_count, 0);
     fx_pass(&fx, 1);
-    assert_int_equal(call.err, BAY_TIMEOUT);
+    assert_int_equal(call.err, BAY_ERR_TIMEOUT);
     fx_fini(&fx);
 }
 
@@ -567,7 +567,7 @@ static void test_clogged_link(void **state)
     fx_init(&fx, MCP_LINK_DUPLEX);
     fx_open_modern(&fx);
     fx_name one = {.text = "one"}, two = {.text = "two"};
-    fx.send_err = BAY_AGAIN;
+    fx.send_err = BAY_ERR_AGAIN;
     fx_call(&fx, &one, "tools/list", NULL);
     fx_expect(&fx, "tools/list");
     fx.send_err = BAY_OK;
@@ -584,13 +584,13 @@ static void test_broken_link(void **state)
     fx_init(&fx, MCP_LINK_DUPLEX);
     fx_open_modern(&fx);
     fx_name one = {.text = "one"}, two = {.text = "two"};
-    fx.send_err = BAY_AGAIN;
+    fx.send_err = BAY_ERR_AGAIN;
     fx_call(&fx, &one, "tools/list", NULL);
     fx_call(&fx, &two, "tools/list", NULL);
-    mcp_client_broken(fx.client, BAY_EXITED, "status 1", fx.now);
+    mcp_client_broken(fx.client, BAY_ERR_EXITED, "status 1", fx.now);
     fx_saw(&fx, "one failed EXITED sent status 1\ntwo failed EXITED unsent status 1\nbroken EXITED "
                 "status 1\n");
-    mcp_client_broken(fx.client, BAY_EXITED, "again", fx.now);
+    mcp_client_broken(fx.client, BAY_ERR_EXITED, "again", fx.now);
     fx_saw(&fx, "");
     fx_fini(&fx);
 }
@@ -681,7 +681,7 @@ static void test_done_frees_the_client(void **state)
         if (way < 2) {
             fx_message(&fx, way == 1 ? 0 : id, id, FX_RESULT("{'content':[]}"));
         } else if (way == 2) {
-            mcp_client_broken(fx.client, BAY_CLOSED, "gone", fx.now);
+            mcp_client_broken(fx.client, BAY_ERR_CLOSED, "gone", fx.now);
         } else {
             fx_pass(&fx, 1000000);
         }
@@ -735,7 +735,7 @@ static void test_done_opens_the_link_again(void **state)
     fx_call(&fx, &one, "tools/list", NULL);
     fx_call(&fx, &two, "tools/list", NULL);
     fx.on_done = open_again;
-    mcp_client_broken(fx.client, BAY_EXITED, "gone", fx.now);
+    mcp_client_broken(fx.client, BAY_ERR_EXITED, "gone", fx.now);
     fx_saw(&fx, "one failed EXITED sent gone\nready 2026-07-28\ntwo failed EXITED sent gone\n");
     assert_int_equal(mcp_client_state_of(fx.client), MCP_CLIENT_READY);
     fx_fini(&fx);
@@ -745,21 +745,21 @@ static void test_done_opens_the_link_again(void **state)
 
 static size_t allocations;
 
-static void *count_alloc(void *user, size_t bytes)
+static void *count_alloc(size_t bytes, void *user)
 {
     (void)user;
     allocations++;
     return malloc(bytes);
 }
 
-static void *count_resize(void *user, void *old, size_t bytes)
+static void *count_resize(void *old, size_t bytes, void *user)
 {
     (void)user;
     allocations++;
     return realloc(old, bytes);
 }
 
-static void count_release(void *user, void *old)
+static void count_release(void *old, void *user)
 {
     (void)user;
     free(old);

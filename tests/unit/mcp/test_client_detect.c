@@ -493,7 +493,7 @@ static void test_fall_back_fails(void **state)
     fx_call(&fx, &call, "tools/list", NULL);
     fx_reply(&fx, fx_expect(&fx, "server/discover")->exchange, 404, NULL);
     fx_reply(&fx, fx_expect(&fx, "initialize")->exchange, 404, NULL);
-    mcp_client_broken(fx.client, BAY_PROTOCOL, "no endpoint event", fx.now);
+    mcp_client_broken(fx.client, BAY_ERR_PROTOCOL, "no endpoint event", fx.now);
     fx_saw(&fx,
            "call failed PROTOCOL unsent no endpoint event\nbroken PROTOCOL no endpoint event\n");
     fx_fini(&fx);
@@ -517,10 +517,10 @@ static void test_connection_refused(void **state)
     fx_name call = {.text = "call"};
     fx_call(&fx, &call, "tools/list", NULL);
     uint64_t probe = fx_expect(&fx, "server/discover")->exchange;
-    mcp_client_ended(fx.client, probe, BAY_CONNECT, false, "nobody is there", fx.now);
+    mcp_client_ended(fx.client, probe, BAY_ERR_CONNECT, false, "nobody is there", fx.now);
     fx_saw(&fx, "call failed CONNECT unsent nobody is there\nbroken CONNECT nobody is there\n");
     mcp_call_spec spec = fx_spec(&fx, "tools/list", NULL);
-    assert_int_equal(fx_try(&fx, &call, &spec, NULL), BAY_CLOSED);
+    assert_int_equal(fx_try(&fx, &call, &spec, NULL), BAY_ERR_CLOSED);
     /* The owner makes a new link. */
     mcp_client_opened(fx.client, fx.now);
     fx_reply(&fx, fx_expect(&fx, "server/discover")->exchange, 200, MODERN_OK);
@@ -534,7 +534,7 @@ static void test_server_dies_of_the_probe(void **state)
     fx_init(&fx, LINE);
     fx_open(&fx);
     fx_expect(&fx, "server/discover");
-    mcp_client_broken(fx.client, BAY_EXITED, "it exited", fx.now);
+    mcp_client_broken(fx.client, BAY_ERR_EXITED, "it exited", fx.now);
     fx_saw(&fx, "broken EXITED it exited\n");
     mcp_client_opened(fx.client, fx.now);
     fx_answer_initialize(&fx, "");
@@ -701,7 +701,7 @@ static void test_remembered_modern_is_silent(void **state)
     fx_expect(&fx, "notifications/cancelled");
     fx_line(&fx, fx_expect(&fx, "server/discover")->exchange, FX_ERROR("-32601"));
     fx_answer_initialize(&fx, "");
-    assert_int_equal(call.err, BAY_TIMEOUT);
+    assert_int_equal(call.err, BAY_ERR_TIMEOUT);
     assert_int_equal(call.done_count, 1);
     fx_fini(&fx);
 }

@@ -147,7 +147,7 @@ static void test_session_always_lost(void **state)
         fx_answer_initialize(&fx, "s");
     }
     assert_int_equal(call.done_count, 1);
-    assert_int_equal(call.err, BAY_CLOSED);
+    assert_int_equal(call.err, BAY_ERR_CLOSED);
     assert_false(call.was_sent);
     fx_quiet(&fx);
     fx_fini(&fx);
@@ -216,7 +216,7 @@ static void test_cut_without_event_id(void **state)
 static void test_resumption(void **state)
 {
     (void)state;
-    bay_err ways[] = {BAY_OK, BAY_CLOSED};
+    bay_err ways[] = {BAY_OK, BAY_ERR_CLOSED};
     for (size_t i = 0; i < 2; i++) {
         fx_init(&fx, MCP_LINK_HTTP);
         fx_open_legacy(&fx, "s-1");
@@ -264,7 +264,8 @@ static void test_resumption_is_bounded(void **state)
     uint64_t at = fx_next(&fx)->exchange;
     fx_event(&fx, at, "e", "");
     int gets = 0;
-    for (fx_ended(&fx, at, BAY_CLOSED); call.done_count == 0; fx_ended(&fx, at, BAY_CONNECT)) {
+    for (fx_ended(&fx, at, BAY_ERR_CLOSED); call.done_count == 0;
+         fx_ended(&fx, at, BAY_ERR_CONNECT)) {
         assert_true(gets < 10);
         fx_pass(&fx, 31000);
         if (call.done_count != 0) {
@@ -274,7 +275,7 @@ static void test_resumption_is_bounded(void **state)
         gets++;
     }
     assert_int_equal(gets, 5);
-    assert_int_equal(call.err, BAY_CONNECT);
+    assert_int_equal(call.err, BAY_ERR_CONNECT);
     assert_int_equal(call.done_count, 1);
     assert_true(call.was_sent);
     fx_fini(&fx);
@@ -295,7 +296,7 @@ static void test_resumption_refused(void **state)
         fx_pass(&fx, 1000);
         fx_reply(&fx, fx_next_kind(&fx, 'G')->exchange, statuses[i], NULL);
         assert_int_equal(call.done_count, 1);
-        assert_int_equal(call.err, BAY_CLOSED);
+        assert_int_equal(call.err, BAY_ERR_CLOSED);
         assert_true(call.was_sent); /* it may well have run: never sent twice */
         if (statuses[i] == 404) {
             fx_answer_initialize(&fx, "s-2");
@@ -368,7 +369,7 @@ static void test_stream_brings_changes(void **state)
     assert_non_null(strstr(get->fields, "Last-Event-ID: 5\n"));
     uint64_t delays[] = {2000, 4000, 8000};
     for (size_t i = 0; i < 3; i++) {
-        mcp_client_ended(fx.client, get->exchange, BAY_CONNECT, false, "no", fx.now);
+        mcp_client_ended(fx.client, get->exchange, BAY_ERR_CONNECT, false, "no", fx.now);
         fx_pass(&fx, delays[i] - 1);
         fx_quiet(&fx);
         fx_pass(&fx, 1);
@@ -629,7 +630,7 @@ static void test_subscribe(void **state)
     fx_init(&fx, MCP_LINK_HTTP);
     fx_new(&fx);
     assert_int_equal(mcp_client_subscribe(fx.client, STR("file:///a"), true, fx.now), BAY_OK);
-    assert_int_equal(mcp_client_subscribe(fx.client, (bay_str){0}, true, fx.now), BAY_INVALID);
+    assert_int_equal(mcp_client_subscribe(fx.client, (bay_str){0}, true, fx.now), BAY_ERR_INVALID);
     mcp_client_set_level(fx.client, MCP_LOG_NOTICE, fx.now);
     mcp_client_opened(fx.client, fx.now);
     fx_reply(&fx, fx_next(&fx)->exchange, 404, NULL);
@@ -677,7 +678,7 @@ static void test_subscribe_not_supported(void **state)
     fx_line(&fx, fx_next(&fx)->exchange,
             FX_INITIALIZED("2025-11-25", "{'resources':{'subscribe':false}}"));
     fx_next(&fx);
-    assert_int_equal(mcp_client_subscribe(fx.client, STR("a"), true, fx.now), BAY_UNSUPPORTED);
+    assert_int_equal(mcp_client_subscribe(fx.client, STR("a"), true, fx.now), BAY_ERR_UNSUPPORTED);
     mcp_client_set_level(fx.client, MCP_LOG_DEBUG, fx.now);
     fx_quiet(&fx);
     assert_true(mcp_client_has(fx.client, STR("resources")));
@@ -697,9 +698,9 @@ static void test_subscriptions_are_bounded(void **state)
         snprintf(uri, sizeof(uri), "file:///%d", i);
         assert_int_equal(mcp_client_subscribe(fx.client, str_of(uri), true, fx.now), BAY_OK);
     }
-    assert_int_equal(mcp_client_subscribe(fx.client, STR("b"), true, fx.now), BAY_BUSY);
+    assert_int_equal(mcp_client_subscribe(fx.client, STR("b"), true, fx.now), BAY_ERR_BUSY);
     assert_int_equal(mcp_client_subscribe(fx.client, (bay_str){large, sizeof(large)}, true, fx.now),
-                     BAY_LIMIT);
+                     BAY_ERR_LIMIT);
     fx_fini(&fx);
 }
 

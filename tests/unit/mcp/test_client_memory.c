@@ -12,19 +12,19 @@ static bool fails(void)
     return countdown != 0 && --countdown == 0;
 }
 
-static void *failing_alloc(void *user, size_t bytes)
+static void *failing_alloc(size_t bytes, void *user)
 {
     (void)user;
     return fails() ? NULL : malloc(bytes);
 }
 
-static void *failing_resize(void *user, void *old, size_t bytes)
+static void *failing_resize(void *old, size_t bytes, void *user)
 {
     (void)user;
     return fails() ? NULL : realloc(old, bytes);
 }
 
-static void failing_release(void *user, void *old)
+static void failing_release(void *old, void *user)
 {
     (void)user;
     free(old);
@@ -103,7 +103,7 @@ static void legacy_server(const fx_record *sent)
         fx_message(&fx, sent->exchange, 0, "{'jsonrpc':'2.0','id':'y','method':'roots/list'}");
         fx_event(&fx, sent->exchange, "event", "");
         cut = sent->exchange;
-        fx_ended(&fx, sent->exchange, BAY_CLOSED);
+        fx_ended(&fx, sent->exchange, BAY_ERR_CLOSED);
     } else if (sent->exchange != 0) {
         fx_reply(&fx, sent->exchange, 200, FX_RESULT("{'content':[]}"));
     }

@@ -226,7 +226,7 @@ static void test_listen_ends(void **state)
         uint64_t id = fx_expect(&fx, "subscriptions/listen")->exchange;
         say(id, ACK);
         if (way == 0) {
-            fx_ended(&fx, id, BAY_CLOSED);
+            fx_ended(&fx, id, BAY_ERR_CLOSED);
         } else if (way == 1) {
             say(id, FX_RESULT("{'resultType':'complete'}"));
             fx_ended(&fx, id, BAY_OK);
@@ -257,7 +257,7 @@ static void test_listen_backs_off(void **state)
     uint64_t delay = 1000;
     for (int i = 0; i < 10; i++) {
         uint64_t id = fx_expect(&fx, "subscriptions/listen")->exchange;
-        mcp_client_ended(fx.client, id, BAY_CONNECT, false, "no", fx.now);
+        mcp_client_ended(fx.client, id, BAY_ERR_CONNECT, false, "no", fx.now);
         fx_pass(&fx, delay - 1);
         fx_quiet(&fx);
         fx_pass(&fx, 1);
@@ -305,7 +305,7 @@ static void test_nothing_to_listen_for(void **state)
     fx_reply(&fx, fx_next(&fx)->exchange, 200, FX_DISCOVER("['2026-07-28']", "{'tools':{}}"));
     fx_quiet(&fx);
     assert_int_equal(mcp_client_subscribe(fx.client, STR("file:///a"), true, fx.now),
-                     BAY_UNSUPPORTED);
+                     BAY_ERR_UNSUPPORTED);
     fx_fini(&fx);
 }
 

@@ -19,17 +19,17 @@ static void test_what_cannot_be_told(void **state)
     memset(large, 'm', sizeof(large) - 1);
     fx_init(&fx, MCP_LINK_DUPLEX);
     fx_new(&fx);
-    assert_int_equal(tell("notifications/mine", NULL), BAY_CLOSED); /* nobody is there yet */
+    assert_int_equal(tell("notifications/mine", NULL), BAY_ERR_CLOSED); /* nobody is there yet */
     fx_fini(&fx);
     fx_init(&fx, MCP_LINK_DUPLEX);
     fx_open_modern(&fx);
-    assert_int_equal(tell("", NULL), BAY_INVALID);
-    assert_int_equal(tell(large, NULL), BAY_INVALID);
-    assert_int_equal(tell("tools/call", NULL), BAY_INVALID);
-    assert_int_equal(tell("notifications/roots/list_changed", NULL), BAY_UNSUPPORTED);
+    assert_int_equal(tell("", NULL), BAY_ERR_INVALID);
+    assert_int_equal(tell(large, NULL), BAY_ERR_INVALID);
+    assert_int_equal(tell("tools/call", NULL), BAY_ERR_INVALID);
+    assert_int_equal(tell("notifications/roots/list_changed", NULL), BAY_ERR_UNSUPPORTED);
     fx_quiet(&fx);
-    mcp_client_broken(fx.client, BAY_CLOSED, "gone", fx.now);
-    assert_int_equal(tell("notifications/mine", NULL), BAY_CLOSED);
+    mcp_client_broken(fx.client, BAY_ERR_CLOSED, "gone", fx.now);
+    assert_int_equal(tell("notifications/mine", NULL), BAY_ERR_CLOSED);
     fx_fini(&fx);
 }
 
@@ -61,7 +61,7 @@ static void test_hearing(void **state)
     assert_int_not_equal(mcp_client_hearing(fx.client, MCP_CHANGE_TOOLS), 0);
     assert_int_equal(mcp_client_hearing(fx.client, MCP_CHANGE_RESOURCES), 0);
     assert_int_equal(mcp_client_hearing(fx.client, MCP_CHANGE_PROMPTS), 0);
-    mcp_client_broken(fx.client, BAY_CLOSED, "gone", fx.now);
+    mcp_client_broken(fx.client, BAY_ERR_CLOSED, "gone", fx.now);
     assert_int_equal(mcp_client_hearing(fx.client, MCP_CHANGE_TOOLS), 0);
     fx_fini(&fx);
     /* HTTP: while the stream is open; after a gap it is another hearing */
@@ -76,7 +76,7 @@ static void test_hearing(void **state)
     fx_head(&fx, stream, 200);
     uint64_t before = mcp_client_hearing(fx.client, MCP_CHANGE_TOOLS);
     assert_int_not_equal(before, 0);
-    fx_ended(&fx, stream, BAY_CLOSED);
+    fx_ended(&fx, stream, BAY_ERR_CLOSED);
     assert_int_equal(mcp_client_hearing(fx.client, MCP_CHANGE_TOOLS), 0);
     fx_pass(&fx, 60000);
     fx_head(&fx, fx_next_kind(&fx, 'G')->exchange, 200);
@@ -121,14 +121,15 @@ static void test_what_was_told_already_is_remembered(void **state)
     (void)state;
     fx_init(&fx, MCP_LINK_DUPLEX);
     fx_open_legacy(&fx, "");
-    assert_int_equal(mcp_client_note_subscription(fx.client, STR(""), true, fx.now), BAY_INVALID);
+    assert_int_equal(mcp_client_note_subscription(fx.client, STR(""), true, fx.now),
+                     BAY_ERR_INVALID);
     assert_int_equal(mcp_client_note_subscription(fx.client, STR("x:a"), true, fx.now), BAY_OK);
     assert_int_equal(mcp_client_note_subscription(fx.client, STR("x:b"), true, fx.now), BAY_OK);
     assert_int_equal(mcp_client_note_subscription(fx.client, STR("x:b"), false, fx.now), BAY_OK);
     assert_int_equal(mcp_client_note_subscription(fx.client, STR("x:c"), false, fx.now), BAY_OK);
     mcp_client_note_level(fx.client, MCP_LOG_ERROR);
     fx_quiet(&fx); /* nothing is sent now … */
-    mcp_client_broken(fx.client, BAY_CLOSED, "gone", fx.now);
+    mcp_client_broken(fx.client, BAY_ERR_CLOSED, "gone", fx.now);
     mcp_client_opened(fx.client, fx.now);
     fx_answer_initialize(&fx, "");
     fx_expect(&fx, "'method':'resources/subscribe','params':{'uri':'x:a'}"); /* … but anew */

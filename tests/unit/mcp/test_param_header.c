@@ -64,7 +64,7 @@ static void broken_annotations_are_refused(void **state)
         bay_diag diag = {0};
         json_val schema = parse(&self, &self.schema, refused[i]);
         bay_err err = mcp_param_table_read(&table, schema, &self.memory, &diag);
-        if (err != BAY_PROTOCOL) {
+        if (err != BAY_ERR_PROTOCOL) {
             fail_msg("taken: %s", refused[i]);
         }
         assert_int_equal(table.count, 77);
@@ -90,7 +90,7 @@ static void too_many_and_too_deep_are_refused(void **state)
         mcp_param_table table;
         bay_err err =
             mcp_param_table_read(&table, parse(&self, &self.schema, text.at), &self.memory, NULL);
-        assert_int_equal(err, count <= MCP_MAX_PARAM_HEADERS ? BAY_OK : BAY_PROTOCOL);
+        assert_int_equal(err, count <= MCP_MAX_PARAM_HEADERS ? BAY_OK : BAY_ERR_PROTOCOL);
         buf_fini(&text);
         arena_fini(&self.memory);
     }
@@ -110,7 +110,7 @@ static void too_many_and_too_deep_are_refused(void **state)
         mcp_param_table table;
         bay_err err =
             mcp_param_table_read(&table, parse(&self, &self.schema, text.at), &self.memory, NULL);
-        assert_int_equal(err, depth <= MCP_MAX_PARAM_DEPTH ? BAY_OK : BAY_PROTOCOL);
+        assert_int_equal(err, depth <= MCP_MAX_PARAM_DEPTH ? BAY_OK : BAY_ERR_PROTOCOL);
         buf_fini(&text);
         arena_fini(&self.memory);
     }
@@ -268,7 +268,8 @@ static void integers_no_reader_counts_are_an_error(void **state)
     assert_int_equal(mcp_param_table_read(&table, schema, &self.memory, NULL), BAY_OK);
     json_val arguments = parse(&self, &self.arguments, "{\"limit\":9007199254740992}");
     bay_str value = STR("untouched");
-    assert_int_equal(mcp_param_value(&table.params[1], arguments, &self.memory, &value), BAY_RANGE);
+    assert_int_equal(mcp_param_value(&table.params[1], arguments, &self.memory, &value),
+                     BAY_ERR_RANGE);
     assert_true(str_eq(value, STR("untouched")));
     arena_fini(&self.memory);
 }

@@ -316,7 +316,7 @@ static void cancelling_is_a_notification_of_ones_own(void **state)
     expect(&self, &ann, TELL("notifications/cancelled", "{\"requestId\":7}"), 202, NULL);
     assert_int_equal(self.cancels, 1);
     mcp_request *late = bench_take(&self);
-    assert_int_equal(mcp_request_progress(late, 1, STR("")), BAY_CANCELLED);
+    assert_int_equal(mcp_request_progress(late, 1, STR("")), BAY_ERR_CANCELLED);
     bench_answer(&self, late);
     wire_fini(&through);
     bench_fini(&self);
@@ -516,7 +516,7 @@ static void without_a_stream_a_lost_answer_is_dropped(void **state)
     wire_gone(&self, &through);
     assert_int_equal(self.cancels, 0);
     mcp_request *request = bench_take(&self);
-    assert_int_equal(mcp_request_progress(request, 1, STR("")), BAY_CANCELLED);
+    assert_int_equal(mcp_request_progress(request, 1, STR("")), BAY_ERR_CANCELLED);
     bench_answer(&self, request);
     assert_int_equal(through.answers + through.events, 0);
     wire_fini(&through);
@@ -558,7 +558,7 @@ static void a_client_is_asked_on_the_calls_own_stream(void **state)
     asked answer = {0};
     assert_int_equal(
         mcp_request_ask(request, MCP_ROOTS_LIST, STR(""), on_answer, &answer, self.now_ms),
-        BAY_UNSUPPORTED); /* the client has not declared roots */
+        BAY_ERR_UNSUPPORTED); /* the client has not declared roots */
     assert_int_equal(mcp_request_ask(request, MCP_SAMPLING, STR("{\"maxTokens\":1}"), on_answer,
                                      &answer, self.now_ms),
                      BAY_OK);
@@ -583,7 +583,7 @@ static void a_client_is_asked_on_the_calls_own_stream(void **state)
     (void)mcp_server_tick(self.server, next - 1);
     assert_int_equal(slow.times, 0);
     (void)mcp_server_tick(self.server, next);
-    assert_int_equal(slow.err, BAY_TIMEOUT);
+    assert_int_equal(slow.err, BAY_ERR_TIMEOUT);
     assert_has(last_event(&through), "notifications/cancelled");
     assert_has(last_event(&through), "\"requestId\":\"bay-2\"");
 
@@ -592,7 +592,7 @@ static void a_client_is_asked_on_the_calls_own_stream(void **state)
                      BAY_OK);
     bench_answer(&self, request);
     assert_int_equal(left.times, 1);
-    assert_int_equal(left.err, BAY_CANCELLED);
+    assert_int_equal(left.err, BAY_ERR_CANCELLED);
     assert_int_equal(through.ends, 1);
     wire_fini(&through);
     bench_fini(&self);
@@ -749,10 +749,10 @@ static void a_connection_speaks_both_eras_at_once(void **state)
     assert_int_equal(mcp_connection_pending(line.connection), 1);
     mcp_connection_drained(line.connection);
     assert_int_equal(self.drains, 2);
-    line.event_err = BAY_AGAIN;
+    line.event_err = BAY_ERR_AGAIN;
     assert_int_equal(
         mcp_request_log(self.held[0], MCP_LOG_ERROR, STR("{\"level\":\"error\",\"data\":\n1}")),
-        BAY_AGAIN);
+        BAY_ERR_AGAIN);
     assert_has(last_event(&line), "\"data\": 1}");
     int before = line.events;
     assert_int_equal(

@@ -7,7 +7,7 @@ PEOPLE_FROM_THE_START
 static long countdown; /* < 0: never */
 static long live;
 
-static void *hook_alloc(void *user, size_t bytes)
+static void *hook_alloc(size_t bytes, void *user)
 {
     (void)user;
     if (countdown >= 0 && countdown-- == 0) {
@@ -18,7 +18,7 @@ static void *hook_alloc(void *user, size_t bytes)
     return at;
 }
 
-static void *hook_resize(void *user, void *old, size_t bytes)
+static void *hook_resize(void *old, size_t bytes, void *user)
 {
     (void)user;
     if (countdown >= 0 && countdown-- == 0) {
@@ -29,7 +29,7 @@ static void *hook_resize(void *user, void *old, size_t bytes)
     return at;
 }
 
-static void hook_release(void *user, void *old)
+static void hook_release(void *old, void *user)
 {
     (void)user;
     live -= old != NULL ? 1 : 0;
@@ -146,7 +146,7 @@ static void fail_each(void (*script)(bench *self))
         countdown = failed_at;
         bay_err err = mcp_server_new(&options, &bench_service, &self, &self.server);
         if (err != BAY_OK) {
-            assert_int_equal(err, BAY_NOMEM);
+            assert_int_equal(err, BAY_ERR_NOMEM);
             assert_int_equal(live, before);
             continue;
         }

@@ -22,7 +22,7 @@ static void a_call_under_way_can_be_cancelled_by_leaving(void **state)
     wire_gone(&self, &through);
     assert_int_equal(self.cancels, 1);
     mcp_request *request = bench_take(&self);
-    assert_int_equal(mcp_request_progress(request, 1, STR("")), BAY_CANCELLED);
+    assert_int_equal(mcp_request_progress(request, 1, STR("")), BAY_ERR_CANCELLED);
     /* What it carried is still there to be read. */
     assert_true(str_eq(request->name, STR("t")));
     assert_true(str_eq(request->message.id, STR("\"a\"")));
@@ -187,16 +187,16 @@ static void a_stream_belongs_to_its_call(void **state)
     assert_int_equal(mcp_request_log(request, MCP_LOG_INFO, STR("{\"level\":\"info\",\"data\":1}")),
                      BAY_OK);
     assert_int_equal(through.events, 1);
-    through.event_err = BAY_AGAIN;
+    through.event_err = BAY_ERR_AGAIN;
     assert_int_equal(
         mcp_request_log(request, MCP_LOG_ERROR, STR("{\"level\":\"error\",\"data\":1}")),
-        BAY_AGAIN);
+        BAY_ERR_AGAIN);
     assert_int_equal(through.events, 2);
     mcp_server_drained(self.server, &through.carrier);
     assert_int_equal(self.drains, 1);
     int times = 0;
     assert_int_equal(mcp_request_ask(request, MCP_SAMPLING, STR("{}"), NULL, &times, 0),
-                     BAY_UNSUPPORTED);
+                     BAY_ERR_UNSUPPORTED);
     bench_answer(&self, request);
     assert_has(last_event(&through), "\"id\":\"a\",\"result\"");
     assert_int_equal(through.ends, 1);

@@ -229,7 +229,7 @@ static void ending_answers_what_is_under_way(void **state)
 
 static size_t heap_bytes;
 
-static void *count_alloc(void *user, size_t bytes)
+static void *count_alloc(size_t bytes, void *user)
 {
     (void)user;
     size_t *at = malloc(bytes + 16);
@@ -241,7 +241,7 @@ static void *count_alloc(void *user, size_t bytes)
     return (char *)at + 16;
 }
 
-static void count_release(void *user, void *old)
+static void count_release(void *old, void *user)
 {
     (void)user;
     if (old != NULL) {
@@ -251,13 +251,13 @@ static void count_release(void *user, void *old)
     }
 }
 
-static void *count_resize(void *user, void *old, size_t bytes)
+static void *count_resize(void *old, size_t bytes, void *user)
 {
-    void *fresh = count_alloc(user, bytes);
+    void *fresh = count_alloc(bytes, user);
     if (fresh != NULL && old != NULL) {
         size_t had = *(size_t *)(void *)((char *)old - 16);
         memcpy(fresh, old, had < bytes ? had : bytes);
-        count_release(user, old);
+        count_release(old, user);
     }
     return fresh;
 }

@@ -153,7 +153,7 @@ static void what_was_not_written_by_us_is_refused(void **state)
     shelf one = {0};
     open_engine(&self, &one);
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-        assert_int_equal(take_up(&self, &one, "3-x", str_of(bad[i])), BAY_SYNTAX);
+        assert_int_equal(take_up(&self, &one, "3-x", str_of(bad[i])), BAY_ERR_SYNTAX);
     }
     assert_int_equal(mcp_server_session_count(self.server), 0);
     assert_int_equal(self.opened, 0);
@@ -181,7 +181,7 @@ static void a_session_is_only_taken_up_where_there_is_room(void **state)
     bench_init_with(&self, &options);
     static const bay_str good = STR_INIT("{\"v\":1,\"revision\":\"2025-11-25\"" REST);
     assert_int_equal(take_up(&self, &one, "3-x", good), BAY_OK);
-    assert_int_equal(take_up(&self, &one, "3-y", good), BAY_BUSY);
+    assert_int_equal(take_up(&self, &one, "3-y", good), BAY_ERR_BUSY);
     bench_fini(&self);
 }
 
@@ -189,7 +189,7 @@ static void without_a_name_there_is_no_session(void **state)
 {
     (void)state;
     bench self;
-    shelf one = {.name_err = BAY_NOMEM};
+    shelf one = {.name_err = BAY_ERR_NOMEM};
     open_engine(&self, &one);
     wire through;
     bench_http(&self, &through, "POST", plain_fields, INITIALIZE("2025-11-25"));
@@ -798,7 +798,7 @@ static void no_lack_of_memory_does_harm(void **state)
         if (mcp_server_new(&options, &bench_service, &self, &self.server) == BAY_OK) {
             bay_err err = mcp_session_restore(self.server, STR("3-x"), person("me"), written,
                                               events, ARRAY_LEN(events), NULL, 1000);
-            assert_true(err == BAY_OK || err == BAY_NOMEM);
+            assert_true(err == BAY_OK || err == BAY_ERR_NOMEM);
             assert_int_equal(mcp_server_session_count(self.server), err == BAY_OK);
             bench_fini(&self);
         }

@@ -560,7 +560,7 @@ static void a_server_may_be_freed_with_everything_open(void **state)
 static size_t allocations;
 static size_t live_bytes;
 
-static void *counting_alloc(void *user, size_t bytes)
+static void *counting_alloc(size_t bytes, void *user)
 {
     void *fresh = malloc(bytes);
     (void)user;
@@ -569,7 +569,7 @@ static void *counting_alloc(void *user, size_t bytes)
     return fresh;
 }
 
-static void *counting_resize(void *user, void *old, size_t bytes)
+static void *counting_resize(void *old, size_t bytes, void *user)
 {
     (void)user;
     allocations++;
@@ -579,7 +579,7 @@ static void *counting_resize(void *user, void *old, size_t bytes)
     return moved;
 }
 
-static void counting_release(void *user, void *old)
+static void counting_release(void *old, void *user)
 {
     (void)user;
     live_bytes -= old != NULL ? malloc_usable_size(old) : 0;

@@ -55,7 +55,7 @@ static void test_cannot_open(void **state)
     for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
         assert_int_equal(mcp_link_open_http(on.on.loop, on.http, str_of(urls[i]), NULL, 0, false,
                                             &options, &on.on.link, &diag),
-                         BAY_INVALID);
+                         BAY_ERR_INVALID);
         assert_true(diag.text[0] != '\0');
     }
     static const http_field bad[] = {{STR_INIT("Bad Name"), STR_INIT("x")},
@@ -64,7 +64,7 @@ static void test_cannot_open(void **state)
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         assert_int_equal(mcp_link_open_http(on.on.loop, on.http, str_of(on.url), &bad[i], 1, false,
                                             &options, &on.on.link, &diag),
-                         BAY_INVALID);
+                         BAY_ERR_INVALID);
         assert_null(strstr(diag.text, "secret"));
     }
     assert_null(on.on.link);
@@ -186,28 +186,30 @@ static void test_bad_replies(void **state)
         const char *text;
     } cases[] = {
         {"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nhello",
-         BAY_PROTOCOL, true, "content type \"text/html\""},
-        {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", BAY_PROTOCOL, true, "content type \"\""},
+         BAY_ERR_PROTOCOL, true, "content type \"text/html\""},
+        {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", BAY_ERR_PROTOCOL, true,
+         "content type \"\""},
         {"HTTP/1.1 307 Elsewhere\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n",
-         BAY_PROTOCOL, false, "redirects are not followed"},
-        {"HTTP/1.1 303 Elsewhere\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n", BAY_PROTOCOL, true,
-         "HTTP status 303"},
-        {EVENTS_HEAD, BAY_CLOSED, true, ""},
-        {EVENTS_HEAD "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{}}\n", BAY_CLOSED, true,
+         BAY_ERR_PROTOCOL, false, "redirects are not followed"},
+        {"HTTP/1.1 303 Elsewhere\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n", BAY_ERR_PROTOCOL,
+         true, "HTTP status 303"},
+        {EVENTS_HEAD, BAY_ERR_CLOSED, true, ""},
+        {EVENTS_HEAD "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{}}\n", BAY_ERR_CLOSED, true,
          ""}, /* no empty line: no event */
         {EVENTS_HEAD "event: other\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{}}\n\n",
-         BAY_CLOSED, true, ""},
-        {EVENTS_HEAD ": nothing\n\ndata: garbage\n\n", BAY_PROTOCOL, true, ""},
-        {"HTTP/1.1 200 OK\r\n" JSON_TYPE "Content-Length: 7\r\n\r\ngarbage", BAY_PROTOCOL, true,
+         BAY_ERR_CLOSED, true, ""},
+        {EVENTS_HEAD ": nothing\n\ndata: garbage\n\n", BAY_ERR_PROTOCOL, true, ""},
+        {"HTTP/1.1 200 OK\r\n" JSON_TYPE "Content-Length: 7\r\n\r\ngarbage", BAY_ERR_PROTOCOL, true,
          ""},
-        {"HTTP/1.1 200 OK\r\n" JSON_TYPE "Content-Length: 100\r\n\r\n{", BAY_CLOSED, true, ""},
-        {"HTTP/1.1 200 OK\r\n" JSON_TYPE "Content-Length: 99999\r\n\r\n%s", BAY_CLOSED, true, ""},
-        {"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n", BAY_CLOSED, true, ""},
-        {"HTTP/1.1 401 Who\r\nContent-Length: 0\r\n\r\n", BAY_DENIED, false, ""},
+        {"HTTP/1.1 200 OK\r\n" JSON_TYPE "Content-Length: 100\r\n\r\n{", BAY_ERR_CLOSED, true, ""},
+        {"HTTP/1.1 200 OK\r\n" JSON_TYPE "Content-Length: 99999\r\n\r\n%s", BAY_ERR_CLOSED, true,
+         ""},
+        {"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n", BAY_ERR_CLOSED, true, ""},
+        {"HTTP/1.1 401 Who\r\nContent-Length: 0\r\n\r\n", BAY_ERR_DENIED, false, ""},
         {"HTTP/1.1 500 Oops\r\nContent-Type: text/plain\r\nContent-Length: 4\r\n\r\noops",
-         BAY_CLOSED, true, "500"},
-        {"no http at all\r\n\r\n", BAY_PROTOCOL, true, ""},
-        {"", BAY_CLOSED, true, ""},
+         BAY_ERR_CLOSED, true, "500"},
+        {"no http at all\r\n\r\n", BAY_ERR_PROTOCOL, true, ""},
+        {"", BAY_ERR_CLOSED, true, ""},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         answer out;
@@ -273,7 +275,7 @@ static void test_replies_over_the_bound(void **state)
             peer_send(&on, request.at, much, sizeof(much));
         }
         LINK_UNTIL(on.on.loop, out.dones == 1);
-        assert_int_equal(out.err, BAY_LIMIT);
+        assert_int_equal(out.err, BAY_ERR_LIMIT);
         assert_true(out.was_sent);
         assert_non_null(strstr(out.text, "8192 bytes"));
         LINK_UNTIL(on.on.loop, peer_is_closed(&on, &request));
@@ -294,7 +296,7 @@ static void test_refused_and_silent(void **state)
     on.listener = -1;
     assert_int_equal(ask(&out, &on.on, "tools/list", NULL), BAY_OK);
     LINK_UNTIL(on.on.loop, on.on.breaks == 1);
-    assert_int_equal(on.on.err, BAY_CONNECT);
+    assert_int_equal(on.on.err, BAY_ERR_CONNECT);
     assert_int_equal(out.dones, 1);
     assert_false(out.was_sent);
     answer_fini(&out);
@@ -308,7 +310,7 @@ static void test_refused_and_silent(void **state)
     assert_int_equal(ask(&out, &on.on, "tools/list", NULL), BAY_OK);
     PEER_REQUEST(&on, &request);
     LINK_UNTIL(on.on.loop, out.dones == 1);
-    assert_int_equal(out.err, BAY_TIMEOUT);
+    assert_int_equal(out.err, BAY_ERR_TIMEOUT);
     assert_true(out.was_sent);
     assert_int_equal(on.on.breaks, 0);
     answer_fini(&out);
@@ -482,7 +484,7 @@ static void test_close(void **state)
         PEER_REQUEST(&on, &call);
         mcp_link_close(on.on.link, owner_closed, &on.on);
         assert_int_equal(out.dones, 1);
-        assert_int_equal(out.err, BAY_CANCELLED);
+        assert_int_equal(out.err, BAY_ERR_CANCELLED);
         assert_int_equal(on.on.closes, 0);
         PEER_REQUEST(&on, &request);
         assert_true(strncmp(request.head, "DELETE /mcp HTTP/1.1\r\n", 22) == 0);
@@ -531,7 +533,7 @@ static void test_free_with_all_open(void **state)
         }
         for (size_t i = 0; i < ARRAY_LEN(out); i++) {
             assert_int_equal(out[i].dones, 1);
-            assert_int_equal(out[i].err, BAY_CANCELLED);
+            assert_int_equal(out[i].err, BAY_ERR_CANCELLED);
             answer_fini(&out[i]);
         }
         peer_fini(&on);

@@ -85,7 +85,7 @@ static void test_back_pressure(void **state)
     close_all(&on);
 }
 
-/* A server that is not paused by BAY_AGAIN is cut off at the bound. */
+/* A server that is not paused by BAY_ERR_AGAIN is cut off at the bound. */
 static void test_overrun(void **state)
 {
     (void)state;
@@ -98,14 +98,14 @@ static void test_overrun(void **state)
     mcp_call_pause(out.call, true);
     static char members[FLOOD_BYTES + 64];
     bay_err err = BAY_OK;
-    for (int i = 1; i < 100 && (err == BAY_OK || err == BAY_AGAIN); i++) {
+    for (int i = 1; i < 100 && (err == BAY_OK || err == BAY_ERR_AGAIN); i++) {
         int len = snprintf(members, sizeof(members), "\"progress\":%d,\"message\":\"%0*d\"", i,
                            FLOOD_BYTES - 64, 0);
         err = mcp_request_progress(on.service.held[0], i, (bay_str){members, (size_t)len});
     }
-    assert_int_equal(err, BAY_CANCELLED);
+    assert_int_equal(err, BAY_ERR_CANCELLED);
     LINK_UNTIL(on.on.loop, on.on.breaks == 1);
-    assert_int_equal(on.on.err, BAY_LIMIT);
+    assert_int_equal(on.on.err, BAY_ERR_LIMIT);
     assert_int_equal(out.dones, 1);
     answer_fini(&out);
     close_all(&on);
@@ -127,14 +127,14 @@ static void test_who_goes_first(void **state)
             assert_int_equal(on.on.closes, 0);
             assert_int_equal(on.service.cancelled, 1);
             LINK_UNTIL(on.on.loop, on.on.closes == 1);
-            assert_int_equal(out.err, BAY_CANCELLED);
+            assert_int_equal(out.err, BAY_ERR_CANCELLED);
         } else {
             /* the server */
             service_finish(&on.service);
             mcp_server_free(on.service.engine);
             service_open(&on.service, 0);
             LINK_UNTIL(on.on.loop, on.on.breaks == 1);
-            assert_int_equal(on.on.err, BAY_CLOSED);
+            assert_int_equal(on.on.err, BAY_ERR_CLOSED);
         }
         assert_int_equal(out.dones, 1);
         answer_fini(&out);

@@ -68,20 +68,21 @@ static void test_bad_streams(void **state)
         bay_err err;
         const char *text;
     } cases[] = {
-        {"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n", BAY_PROTOCOL, "404"},
-        {"HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n", BAY_DENIED, "401"},
-        {"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n", BAY_BUSY, "503"},
-        {"HTTP/1.1 302 No\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n", BAY_PROTOCOL, "redirect"},
-        {"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 2\r\n\r\nhi", BAY_PROTOCOL,
-         "not an event stream"},
-        {STREAM_HEAD "event: endpoint\ndata: http://example.com/steal\n\n", BAY_DENIED,
+        {"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n", BAY_ERR_PROTOCOL, "404"},
+        {"HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n", BAY_ERR_DENIED, "401"},
+        {"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n", BAY_ERR_BUSY, "503"},
+        {"HTTP/1.1 302 No\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n", BAY_ERR_PROTOCOL,
+         "redirect"},
+        {"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 2\r\n\r\nhi",
+         BAY_ERR_PROTOCOL, "not an event stream"},
+        {STREAM_HEAD "event: endpoint\ndata: http://example.com/steal\n\n", BAY_ERR_DENIED,
          "another origin"},
-        {STREAM_HEAD "event: endpoint\ndata: //127.0.0.1:1/steal\n\n", BAY_DENIED,
+        {STREAM_HEAD "event: endpoint\ndata: //127.0.0.1:1/steal\n\n", BAY_ERR_DENIED,
          "another origin"},
-        {STREAM_HEAD "event: endpoint\ndata: https:/x\n\n", BAY_DENIED, "another origin"},
-        {STREAM_HEAD "event: endpoint\ndata: a b\n\n", BAY_PROTOCOL, "no URL"},
-        {STREAM_HEAD, BAY_CLOSED, ""},
-        {STREAM_HEAD "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n", BAY_CLOSED, ""},
+        {STREAM_HEAD "event: endpoint\ndata: https:/x\n\n", BAY_ERR_DENIED, "another origin"},
+        {STREAM_HEAD "event: endpoint\ndata: a b\n\n", BAY_ERR_PROTOCOL, "no URL"},
+        {STREAM_HEAD, BAY_ERR_CLOSED, ""},
+        {STREAM_HEAD "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n", BAY_ERR_CLOSED, ""},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         peer on;
@@ -158,10 +159,10 @@ static void test_refused_post(void **state)
     static const struct {
         const char *status;
         bay_err err;
-    } cases[] = {{"403 Forbidden", BAY_DENIED},
-                 {"500 Oops", BAY_CLOSED},
-                 {"413 Too Large", BAY_LIMIT},
-                 {"307 Elsewhere", BAY_PROTOCOL}};
+    } cases[] = {{"403 Forbidden", BAY_ERR_DENIED},
+                 {"500 Oops", BAY_ERR_CLOSED},
+                 {"413 Too Large", BAY_ERR_LIMIT},
+                 {"307 Elsewhere", BAY_ERR_PROTOCOL}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         peer on;
         answer out;
@@ -193,7 +194,7 @@ static void test_stream_breaks(void **state)
         PEER_REQUEST(&on, &request);
         peer_hang_up(&on, stream.at);
         LINK_UNTIL(on.on.loop, on.on.breaks == 1);
-        assert_int_equal(on.on.err, BAY_CLOSED);
+        assert_int_equal(on.on.err, BAY_ERR_CLOSED);
         assert_int_equal(out.dones, 1);
         assert_true(out.was_sent);
         settle(on.on.loop);

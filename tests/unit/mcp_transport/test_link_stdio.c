@@ -30,7 +30,7 @@ typedef struct log_book {
 
 static log_book book;
 
-static void note_log(void *user, log_level level, const char *component, const char *text)
+static void note_log(log_level level, const char *component, const char *text, void *user)
 {
     (void)user;
     if (strcmp(component, "mcp") == 0) {
@@ -87,7 +87,7 @@ static void test_cannot_start(void **state)
     int before = open_descriptors();
     assert_int_equal(loop_new(&on.loop), BAY_OK);
     assert_int_equal(mcp_link_open_stdio(on.loop, &child, STR("x"), &options, &on.link, &diag),
-                     BAY_SPAWN);
+                     BAY_ERR_SPAWN);
     assert_null(on.link);
     assert_non_null(strstr(diag.text, "/no/such/program"));
     settle(on.loop);
@@ -121,11 +121,11 @@ static void test_exit_tells_why(void **state)
           "esac\ndone\n");
     assert_int_equal(ask(&out, &on, "tools/list", NULL), BAY_OK);
     LINK_UNTIL(on.loop, on.breaks == 1);
-    assert_int_equal(on.err, BAY_EXITED);
+    assert_int_equal(on.err, BAY_ERR_EXITED);
     assert_string_equal(on.text, "exited with status 3: cannot open files.db\\u{7}");
     assert_int_equal(out.dones, 1);
     assert_int_equal(out.kind, MCP_OUTCOME_FAILED);
-    assert_int_equal(out.err, BAY_EXITED);
+    assert_int_equal(out.err, BAY_ERR_EXITED);
     assert_true(out.was_sent);
     assert_int_equal(mcp_link_process_id(on.link), 0);
     answer_fini(&out);
@@ -158,7 +158,7 @@ static void test_dies_of_the_probe(void **state)
         assert_int_equal(ask(&out, &on, "tools/list", NULL), BAY_OK);
         LINK_UNTIL(on.loop, out.dones == 1);
         if (newest_only) {
-            assert_int_equal(out.err, BAY_EXITED);
+            assert_int_equal(out.err, BAY_ERR_EXITED);
             assert_string_equal(on.text, "exited with status 1: what is that?");
         } else {
             assert_int_equal(out.kind, MCP_OUTCOME_RESULT);
@@ -246,7 +246,7 @@ static void test_killed(void **state)
     on.frees_on_break = true;
     assert_int_equal(kill(mcp_link_process_id(on.link), SIGKILL), 0);
     LINK_UNTIL(on.loop, on.breaks == 1);
-    assert_int_equal(on.err, BAY_EXITED);
+    assert_int_equal(on.err, BAY_ERR_EXITED);
     assert_string_equal(on.text, "was killed by signal 9");
     settle(on.loop);
     finish(&on);
@@ -269,7 +269,7 @@ static void test_garbage(void **state)
     /* nothing but garbage is not */
     start(&on, "while :; do echo nonsense; done");
     LINK_UNTIL(on.loop, on.breaks == 1);
-    assert_int_equal(on.err, BAY_PROTOCOL);
+    assert_int_equal(on.err, BAY_ERR_PROTOCOL);
     finish(&on);
 }
 
@@ -282,7 +282,7 @@ static void test_line_over_bound(void **state)
     assert_int_equal(
         start_with(&on, &options, "head -c 5000 /dev/zero | tr '\\0' x; sleep 100", 4096), BAY_OK);
     LINK_UNTIL(on.loop, on.breaks == 1);
-    assert_int_equal(on.err, BAY_LIMIT);
+    assert_int_equal(on.err, BAY_ERR_LIMIT);
     assert_string_equal(on.text, "the server wrote a line of more than 4096 bytes");
     LINK_UNTIL(on.loop, mcp_link_process_id(on.link) == 0);
     assert_int_equal(on.breaks, 1);
@@ -294,7 +294,7 @@ static void test_stderr_is_bounded(void **state)
     (void)state;
     owner on;
     book = (log_book){0};
-    log_set_sink(note_log, NULL, LOG_DEBUG);
+    log_set_sink(LOG_DEBUG, note_log, NULL);
     start(&on, "echo one two >&2; exit 1");
     LINK_UNTIL(on.loop, on.breaks == 1);
     assert_int_equal(book.lines, 1);
@@ -314,7 +314,7 @@ static void test_stderr_is_bounded(void **state)
     assert_true(seconds * 1000 >= 30000 || book.sums >= 1);
     assert_string_equal(on.text, "exited with status 0: line 29999");
     finish(&on);
-    log_set_sink(NULL, NULL, LOG_ERROR);
+    log_set_sink(LOG_ERROR, NULL, NULL);
 }
 
 /* A line on stderr is about the end only where it can be. */
@@ -393,7 +393,7 @@ static void test_last_lines_are_warnings(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         owner on;
         book = (log_book){0};
-        log_set_sink(note_log, NULL, LOG_INFO);
+        log_set_sink(LOG_INFO, note_log, NULL);
         start(&on, cases[i].script);
         LINK_UNTIL(on.loop, on.breaks == 1);
         assert_int_equal(book.lines + book.warnings, 0);
@@ -403,7 +403,7 @@ static void test_last_lines_are_warnings(void **state)
     }
     assert_string_equal(book.last, "stderr: line 1001999");
     mcp_link_log_last_lines(NULL);
-    log_set_sink(NULL, NULL, LOG_ERROR);
+    log_set_sink(LOG_ERROR, NULL, NULL);
 }
 
 static void test_close(void **state)
@@ -426,7 +426,7 @@ static void test_close(void **state)
         int child = mcp_link_process_id(on.link);
         mcp_link_close(on.link, owner_closed, &on);
         assert_int_equal(out.dones, 1);
-        assert_int_equal(out.err, BAY_CANCELLED);
+        assert_int_equal(out.err, BAY_ERR_CANCELLED);
         assert_int_equal(on.closes, 0);
         LINK_UNTIL(on.loop, on.closes == 1);
         assert_int_equal(kill(child, 0), -1);
@@ -486,7 +486,7 @@ static void test_free_inside_callbacks(void **state)
     assert_int_equal(ask(&out, &on, "tools/list", NULL), BAY_OK);
     LINK_UNTIL(on.loop, on.readies == 1);
     assert_int_equal(out.dones, 1);
-    assert_int_equal(out.err, BAY_CANCELLED);
+    assert_int_equal(out.err, BAY_ERR_CANCELLED);
     answer_fini(&out);
     finish(&on);
 
@@ -503,7 +503,7 @@ static void test_free_inside_callbacks(void **state)
     start(&on, SHELL_SERVER SHELL_END);
     LINK_UNTIL(on.loop, on.readies == 1);
     on.frees_on_trace = true;
-    assert_int_equal(ask(&out, &on, "tools/list", NULL), BAY_CLOSED);
+    assert_int_equal(ask(&out, &on, "tools/list", NULL), BAY_ERR_CLOSED);
     assert_true(on.is_freed);
     settle(on.loop);
     answer_fini(&out);
@@ -542,7 +542,7 @@ static void test_stuck_stdin(void **state)
     }
     for (size_t i = 0; i < ARRAY_LEN(out); i++) {
         LINK_UNTIL(on.loop, out[i].dones == 1);
-        assert_int_equal(out[i].err, BAY_TIMEOUT);
+        assert_int_equal(out[i].err, BAY_ERR_TIMEOUT);
         answer_fini(&out[i]);
     }
     buf_fini(&params);

@@ -161,7 +161,7 @@ typedef struct search {
 static void end_search(void *argument)
 {
     search *self = argument;
-    bay_err err = BAY_NOTFOUND;
+    bay_err err = BAY_ERR_NOT_FOUND;
     if (strstr(self->id, "kept") != NULL) {
         err = mcp_session_restore(self->engine, str_of(self->id), person("alice"),
                                   STR("{\"v\":1,\"revision\":\"2025-11-25\",\"client\":{"

@@ -77,7 +77,7 @@ static void what_is_not_kept_is_not_found(void **state)
     wire_client client;
     (void)state;
     open_rig(&rig);
-    searches.at_once = BAY_NOTFOUND;
+    searches.at_once = BAY_ERR_NOT_FOUND;
     say(&rig, &client, "POST", "", LIST);
     PUMP_UNTIL(&rig, &client, client.is_complete);
     assert_int_equal(client.status, 404);
@@ -85,7 +85,7 @@ static void what_is_not_kept_is_not_found(void **state)
     searches.at_once = BAY_OK;
     say(&rig, &client, "POST", "", LIST);
     PUMP_UNTIL(&rig, &client, searches.count == 1);
-    end_search(&rig, BAY_NOTFOUND);
+    end_search(&rig, BAY_ERR_NOT_FOUND);
     PUMP_UNTIL(&rig, &client, client.is_complete);
     assert_int_equal(client.status, 404);
     assert_true(wire_body_has(&client, "No such session"));
@@ -112,7 +112,7 @@ static void nothing_is_looked_for_without_one_id(void **state)
 
 static void trouble_is_not_the_sessions_end(void **state)
 {
-    static const bay_err errors[] = {BAY_BUSY, BAY_NOMEM};
+    static const bay_err errors[] = {BAY_ERR_BUSY, BAY_ERR_NOMEM};
     server_rig rig;
     wire_client client;
     (void)state;
@@ -128,7 +128,7 @@ static void trouble_is_not_the_sessions_end(void **state)
     searches.at_once = BAY_OK;
     say(&rig, &client, "POST", "", LIST);
     PUMP_UNTIL(&rig, &client, searches.count == 1);
-    end_search(&rig, BAY_IO);
+    end_search(&rig, BAY_ERR_IO);
     PUMP_UNTIL(&rig, &client, client.is_complete);
     assert_int_equal(client.status, 503);
     wire_close(&client);
@@ -194,7 +194,7 @@ static void the_router_may_go_first(void **state)
     rig.front = NULL;
     mcp_http_router_free(rig.router);
     rig.router = NULL;
-    end_search(&rig, BAY_NOTFOUND);
+    end_search(&rig, BAY_ERR_NOT_FOUND);
     wire_close(&client);
     rig_close(&rig);
 }

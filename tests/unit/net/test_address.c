@@ -22,10 +22,10 @@ static void no_addresses(void **state)
     };
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         net_address address;
-        assert_int_equal(address_parse(str_of(texts[i]), &address), BAY_SYNTAX);
+        assert_int_equal(address_parse(str_of(texts[i]), &address), BAY_ERR_SYNTAX);
     }
     net_address address;
-    assert_int_equal(address_parse((bay_str){"127.0.0.1\0x", 11}, &address), BAY_SYNTAX);
+    assert_int_equal(address_parse((bay_str){"127.0.0.1\0x", 11}, &address), BAY_ERR_SYNTAX);
 }
 
 static void classes(void **state)
@@ -128,17 +128,17 @@ static void rules_that_are_none(void **state)
         bay_str text = str_of(texts[i]);
         address_rules *rules = NULL;
         bay_diag diag = {.code = BAY_OK};
-        if (address_rules_new(&text, 1, &rules, &diag) != BAY_SYNTAX) {
+        if (address_rules_new(&text, 1, &rules, &diag) != BAY_ERR_SYNTAX) {
             fail_msg("\"%s\" is taken for a rule", texts[i]);
         }
-        assert_int_equal(diag.code, BAY_SYNTAX);
+        assert_int_equal(diag.code, BAY_ERR_SYNTAX);
     }
     bay_str many[ADDRESS_RULES + 1];
     for (size_t i = 0; i <= ADDRESS_RULES; i++) {
         many[i] = STR("10.0.0.1");
     }
     address_rules *rules = NULL;
-    assert_int_equal(address_rules_new(many, ADDRESS_RULES + 1, &rules, NULL), BAY_LIMIT);
+    assert_int_equal(address_rules_new(many, ADDRESS_RULES + 1, &rules, NULL), BAY_ERR_LIMIT);
     assert_int_equal(address_rules_new(many, ADDRESS_RULES, &rules, NULL), BAY_OK);
     address_rules_free(rules);
     address_rules_free(NULL);
@@ -195,7 +195,7 @@ static void without_memory(void **state)
     for (size_t at = 0; failing_memory_start(at); at++) {
         address_rules *made = NULL;
         bay_err err = address_rules_new(texts, 2, &made, NULL);
-        assert_true(err == BAY_OK || err == BAY_NOMEM);
+        assert_true(err == BAY_OK || err == BAY_ERR_NOMEM);
         address_rules_free(made);
         failing_memory_check();
     }

@@ -44,7 +44,7 @@ static void on_drained(void *user)
     self->drained++;
     if (self->says_when_drained != NULL) {
         bay_err err = socket_write_one(self->socket, str_of(self->says_when_drained));
-        assert_true(err == BAY_OK || err == BAY_AGAIN); /* a block may be landing still */
+        assert_true(err == BAY_OK || err == BAY_ERR_AGAIN); /* a block may be landing still */
         self->says_when_drained = NULL;
     }
 }
@@ -283,7 +283,7 @@ static void it_leaves_before_our_half_ends(void **state)
     socket_read_start(self.socket);
     say(&self, "all of it");
     socket_shutdown(self.socket);
-    assert_int_equal(socket_write_one(self.socket, STR("more")), BAY_CLOSED);
+    assert_int_equal(socket_write_one(self.socket, STR("more")), BAY_ERR_CLOSED);
     (void)loop_turn(on, 0);
     assert_got(&self, "all of it");
     assert_over(&self);
@@ -388,7 +388,8 @@ static void what_the_kernel_does_not_take_follows_in_order(void **state)
     assert_true(socket_queued_bytes(self.socket) > 0);
     for (int i = 0; i < 3; i++) { /* behind what flies nothing is gathered */
         memset(block, 'a' + (int)(sent % 26), sizeof(block));
-        assert_int_equal(socket_write_one(self.socket, (bay_str){block, sizeof(block)}), BAY_AGAIN);
+        assert_int_equal(socket_write_one(self.socket, (bay_str){block, sizeof(block)}),
+                         BAY_ERR_AGAIN);
         sent++;
     }
     self.says_when_drained = "end";
@@ -421,7 +422,7 @@ static void a_peer_that_is_gone_is_noticed_when_it_leaves(void **state)
     (void)loop_turn(on, 0);
     assert_got(&other, "heard"); /* one's end is not the other's */
     turn_until(on, self.closed == 1);
-    assert_int_equal(self.reason, BAY_CLOSED);
+    assert_int_equal(self.reason, BAY_ERR_CLOSED);
     pair_close(&other, on);
     loop_free(on);
 }

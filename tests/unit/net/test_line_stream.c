@@ -112,8 +112,8 @@ static void a_closed_descriptor_is_an_error(void **state)
     line_reader *reader = NULL;
     line_writer *writer = NULL;
     static const line_writer_events none;
-    assert_int_equal(line_reader_new(on, ends[0], NULL, &events, NULL, &reader), BAY_IO);
-    assert_int_equal(line_writer_new(on, ends[1], 0, 0, &none, NULL, &writer), BAY_IO);
+    assert_int_equal(line_reader_new(on, ends[0], NULL, &events, NULL, &reader), BAY_ERR_IO);
+    assert_int_equal(line_writer_new(on, ends[1], 0, 0, &none, NULL, &writer), BAY_ERR_IO);
     assert_null(reader);
     assert_null(writer);
     loop_free(on);
@@ -131,7 +131,7 @@ static void a_line_above_the_bound_ends_the_stream(void **state)
         lines_init(&self, ends[0], 8, false);
         put(ends[1], inputs[i]);
         turn_until(self.loop, self.ends == 1);
-        assert_int_equal(self.end_reason, BAY_LIMIT);
+        assert_int_equal(self.end_reason, BAY_ERR_LIMIT);
         assert_int_equal(self.overflows, 1);
         assert_true(self.overflow_bytes > 8);
         expect(&self, "ok|12345678|");
@@ -174,7 +174,7 @@ static void every_split_gives_the_same_lines(void **state)
         put(ends[1], input + split);
         close(ends[1]);
         turn_until(self.loop, self.ends == 1);
-        assert_int_equal(self.end_reason, BAY_EOF);
+        assert_int_equal(self.end_reason, BAY_ERR_EOF);
         expect(&self, "one||two||th\rree|last|");
         lines_fini(&self);
     }
@@ -423,7 +423,7 @@ static void a_reader_that_is_gone_is_told_once(void **state)
     assert_int_equal(line_writer_write(self.writer, STR("x")), BAY_OK);
     assert_int_equal(self.closed, 0);
     turn_until(self.loop, self.closed == 1);
-    assert_int_equal(line_writer_write(self.writer, STR("x")), BAY_CLOSED);
+    assert_int_equal(line_writer_write(self.writer, STR("x")), BAY_ERR_CLOSED);
     line_writer_close(self.writer, 0);
     loop_free(self.loop);
     assert_int_equal(self.closed, 1);
@@ -448,7 +448,7 @@ static void a_line_that_left_in_part_is_taken(void **state)
     char first;
     assert_int_equal(read(ends[0], &first, 1), 1);
     assert_int_equal(err, BAY_OK);
-    assert_int_equal(line_writer_write(self.writer, STR("x")), BAY_CLOSED);
+    assert_int_equal(line_writer_write(self.writer, STR("x")), BAY_ERR_CLOSED);
     turn_until(self.loop, self.closed == 1);
     line_writer_close(self.writer, 0);
     loop_free(self.loop);
@@ -467,12 +467,12 @@ static void a_line_that_stayed_here_is_not(void **state)
     pipe_ends(ends);
     writing self;
     writing_init(&self, ends[1], 0, 0);
-    assert_int_equal(line_writer_write(self.writer, (bay_str){line, len}), BAY_AGAIN);
+    assert_int_equal(line_writer_write(self.writer, (bay_str){line, len}), BAY_ERR_AGAIN);
     assert_true(failing_memory_start(0));
     bay_err err = line_writer_write(self.writer, (bay_str){line, len});
     assert_true(failing_memory.has_failed);
     failing_memory_stop();
-    assert_int_equal(err, BAY_CLOSED);
+    assert_int_equal(err, BAY_ERR_CLOSED);
     line_writer_free(self.writer);
     loop_free(self.loop);
     close(ends[0]);
@@ -538,13 +538,13 @@ static void a_slow_reader_is_waited_for_within_the_bound(void **state)
     bool was_asked_to_stop = false;
     for (int i = 0; i < 100; i++) {
         err = line_writer_write(self.writer, (bay_str){line, sizeof(line)});
-        was_asked_to_stop |= err == BAY_AGAIN;
-        if (err == BAY_LIMIT) {
+        was_asked_to_stop |= err == BAY_ERR_AGAIN;
+        if (err == BAY_ERR_LIMIT) {
             break;
         }
         sent += sizeof(line) + 1;
     }
-    assert_int_equal(err, BAY_LIMIT);
+    assert_int_equal(err, BAY_ERR_LIMIT);
     assert_true(was_asked_to_stop);
     assert_true(line_writer_queued_bytes(self.writer) <= 300000);
     assert_int_equal(self.drained, 0);
@@ -572,7 +572,7 @@ static void close_flushes_and_gives_up_on_a_reader_that_never_reads(void **state
     writing_init(&self, ends[1], 1000, 1 << 20);
     char line[200000];
     memset(line, 'z', sizeof(line));
-    assert_int_equal(line_writer_write(self.writer, (bay_str){line, sizeof(line)}), BAY_AGAIN);
+    assert_int_equal(line_writer_write(self.writer, (bay_str){line, sizeof(line)}), BAY_ERR_AGAIN);
     line_writer_close(self.writer, 5);
     loop_run(self.loop); /* returns: the writer gave up */
     loop_free(self.loop);
@@ -581,7 +581,7 @@ static void close_flushes_and_gives_up_on_a_reader_that_never_reads(void **state
 
     pipe_ends(ends);
     writing_init(&self, ends[1], 1000, 1 << 20);
-    assert_int_equal(line_writer_write(self.writer, (bay_str){line, sizeof(line)}), BAY_AGAIN);
+    assert_int_equal(line_writer_write(self.writer, (bay_str){line, sizeof(line)}), BAY_ERR_AGAIN);
     line_writer_close(self.writer, 60000);
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
     size_t got = 0;

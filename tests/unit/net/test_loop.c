@@ -127,7 +127,7 @@ static void a_post_taken_before_the_end_runs_and_one_after_is_refused(void **sta
     assert_int_equal(loop_post(late.loop, post_again, &late), BAY_OK);
     loop_free(late.loop);
     assert_int_equal(runs, 1);
-    assert_int_equal(late.err, BAY_CLOSED);
+    assert_int_equal(late.err, BAY_ERR_CLOSED);
     assert_int_equal(late.runs, 0);
 }
 
@@ -162,7 +162,7 @@ static void a_message_of_ones_own_may_be_posted_again(void **state)
     assert_int_equal(loop_post_message(own.loop, &own.message), BAY_OK);
     loop_free(own.loop);
     assert_int_equal(own.runs, 1);
-    assert_int_equal(own.err, BAY_CLOSED);
+    assert_int_equal(own.err, BAY_ERR_CLOSED);
 }
 
 static void *stop_loop(void *argument)

@@ -78,7 +78,7 @@ static bay_err received(conversation *self, loop_pair_side side, loop_pair_messa
     assert_true(here->is_open);
     assert_int_equal(here->closed, 0);
     assert_int_equal(CONTAINER_OF(message, number, message)->value, ++here->received);
-    bay_err err = here->is_slow ? BAY_AGAIN : BAY_OK;
+    bay_err err = here->is_slow ? BAY_ERR_AGAIN : BAY_OK;
     if (here->closes_on_message) {
         close_end(self, side, 0);
     }
@@ -236,7 +236,7 @@ static void turn(stage *self)
 static bay_err say(conversation *self, loop_pair_side to, unsigned value, size_t cost)
 {
     number *word = number_new(value);
-    return word != NULL ? loop_pair_post(&self->pair, to, &word->message, cost) : BAY_NOMEM;
+    return word != NULL ? loop_pair_post(&self->pair, to, &word->message, cost) : BAY_ERR_NOMEM;
 }
 
 /* ---- one thread ------------------------------------------------------------------------------ */
@@ -248,8 +248,8 @@ static void a_closed_mailbox_begins_nothing(void **state)
     assert_int_equal(stage_open(&self), BAY_OK);
     loop_mailbox_close(self.mailboxes[LOOP_PAIR_FAR]);
     conversation *one = open_near(&self);
-    assert_int_equal(loop_pair_begin(&one->pair), BAY_CLOSED);
-    assert_int_equal(say(one, LOOP_PAIR_FAR, 1, 1), BAY_CLOSED);
+    assert_int_equal(loop_pair_begin(&one->pair), BAY_ERR_CLOSED);
+    assert_int_equal(say(one, LOOP_PAIR_FAR, 1, 1), BAY_ERR_CLOSED);
     loop_pair_signal(&one->pair, LOOP_PAIR_FAR, 1);
     assert_false(loop_pair_finish(&one->pair, LOOP_PAIR_NEAR));
     assert_int_equal(self.released, 0);
@@ -299,7 +299,7 @@ static void messages_arrive_in_order_then_the_last_word(void **state)
     assert_int_equal(far->received, 3);
     assert_int_equal(far->closed, 1);
     assert_int_equal(far->last, 99);
-    assert_int_equal(say(one, LOOP_PAIR_NEAR, 1, 1), BAY_CLOSED); /* it knows */
+    assert_int_equal(say(one, LOOP_PAIR_NEAR, 1, 1), BAY_ERR_CLOSED); /* it knows */
     loop_pair_signal(&one->pair, LOOP_PAIR_NEAR, 1);
     close_end(one, LOOP_PAIR_FAR, 5);
     turn(&self);
@@ -364,7 +364,7 @@ static void the_sender_waits_at_the_window_and_hears_once(void **state)
     for (unsigned i = 1; i < WINDOW; i++) {
         assert_int_equal(say(one, LOOP_PAIR_NEAR, i, 1), BAY_OK);
     }
-    assert_int_equal(say(one, LOOP_PAIR_NEAR, WINDOW, 1), BAY_AGAIN);
+    assert_int_equal(say(one, LOOP_PAIR_NEAR, WINDOW, 1), BAY_ERR_AGAIN);
     turn(&self);
     turn(&self);
     assert_int_equal(near->received, WINDOW);
@@ -391,10 +391,10 @@ static void above_most_only_the_last_word_is_taken(void **state)
     conversation *one = open_both(&self);
     turn(&self);
     assert_true(loop_pair_has_room(&one->pair, LOOP_PAIR_NEAR, MOST + 100));
-    assert_int_equal(say(one, LOOP_PAIR_NEAR, 1, MOST + 100), BAY_AGAIN); /* one alone */
+    assert_int_equal(say(one, LOOP_PAIR_NEAR, 1, MOST + 100), BAY_ERR_AGAIN); /* one alone */
     assert_false(loop_pair_has_room(&one->pair, LOOP_PAIR_NEAR, 1));
-    assert_int_equal(say(one, LOOP_PAIR_NEAR, 2, 1), BAY_LIMIT);
-    assert_int_equal(say(one, LOOP_PAIR_NEAR, 2, SIZE_MAX), BAY_LIMIT);
+    assert_int_equal(say(one, LOOP_PAIR_NEAR, 2, 1), BAY_ERR_LIMIT);
+    assert_int_equal(say(one, LOOP_PAIR_NEAR, 2, SIZE_MAX), BAY_ERR_LIMIT);
     assert_int_equal(say(one, LOOP_PAIR_NEAR, 2, 0), BAY_OK);
     close_end(one, LOOP_PAIR_FAR, 42);
     turn(&self);
@@ -479,7 +479,7 @@ static void without_memory_the_ends_still_meet(void **state)
                 one->ends[LOOP_PAIR_FAR].closes_on_closed = true;
                 assert_int_equal(loop_pair_begin(&one->pair), BAY_OK);
                 bay_err err = say(one, LOOP_PAIR_FAR, 1, 1);
-                assert_true(err == BAY_OK || err == BAY_NOMEM);
+                assert_true(err == BAY_OK || err == BAY_ERR_NOMEM);
                 loop_pair_signal(&one->pair, LOOP_PAIR_FAR, 2);
                 turn(&self);
                 assert_int_equal(one->ends[LOOP_PAIR_FAR].received, err == BAY_OK ? 1 : 0);
@@ -546,11 +546,11 @@ static void talker_step(void *argument)
     end *here = &self->talk->ends[self->side];
     for (unsigned i = draw(&self->random) % 12; i > 0 && !self->waits; i--) {
         bay_err err = say(self->talk, to, self->said + 1, 1);
-        if (err == BAY_OK || err == BAY_AGAIN) {
+        if (err == BAY_OK || err == BAY_ERR_AGAIN) {
             self->said++;
-            self->waits = err == BAY_AGAIN;
+            self->waits = err == BAY_ERR_AGAIN;
         } else {
-            assert_true(err == BAY_CLOSED);
+            assert_true(err == BAY_ERR_CLOSED);
             break;
         }
     }
@@ -688,7 +688,7 @@ static void stream_more(loop_pair *pair)
     while (err == BAY_OK && *said < STREAM) {
         err = say(self, LOOP_PAIR_NEAR, ++*said, 1);
     }
-    if (err != BAY_AGAIN) {
+    if (err != BAY_ERR_AGAIN) {
         close_end(self, LOOP_PAIR_FAR, 1);
     }
 }

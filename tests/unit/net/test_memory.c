@@ -27,19 +27,19 @@ static bool fails_now(void)
     return false;
 }
 
-static void *failing_alloc(void *user, size_t bytes)
+static void *failing_alloc(size_t bytes, void *user)
 {
     (void)user;
     return fails_now() ? NULL : malloc(bytes);
 }
 
-static void *failing_resize(void *user, void *old, size_t bytes)
+static void *failing_resize(void *old, size_t bytes, void *user)
 {
     (void)user;
     return fails_now() ? NULL : realloc(old, bytes);
 }
 
-static void plain_release(void *user, void *old)
+static void plain_release(void *old, void *user)
 {
     (void)user;
     free(old);
@@ -177,7 +177,7 @@ static void process_story(void)
     bay_diag diag = {.code = BAY_OK};
     if (process_start(on, &options, &child_events, &self, &self.process, &diag) == BAY_OK) {
         bay_err err = process_write(self.process, (bay_str){block, 300000});
-        if (err != BAY_OK && err != BAY_AGAIN) {
+        if (err != BAY_OK && err != BAY_ERR_AGAIN) {
             process_close(self.process, 0, 0);
         }
         turn_until(on, self.exits == 1);

@@ -120,12 +120,12 @@ static void what_cannot_be_started_says_why(void **state)
         bay_err err;
         const char *needle;
     } cases[] = {
-        {"", NULL, BAY_INVALID, "command"},
-        {"patchbay-no-such-program", NULL, BAY_SPAWN, "is it installed and on PATH?"},
-        {"/nonexistent/program", NULL, BAY_SPAWN, "is it installed"},
-        {"/etc/passwd", NULL, BAY_SPAWN, "ermission"},
-        {"/", NULL, BAY_SPAWN, "\"/\""},
-        {"cat", "/nonexistent", BAY_SPAWN, "/nonexistent"},
+        {"", NULL, BAY_ERR_INVALID, "command"},
+        {"patchbay-no-such-program", NULL, BAY_ERR_SPAWN, "is it installed and on PATH?"},
+        {"/nonexistent/program", NULL, BAY_ERR_SPAWN, "is it installed"},
+        {"/etc/passwd", NULL, BAY_ERR_SPAWN, "ermission"},
+        {"/", NULL, BAY_ERR_SPAWN, "\"/\""},
+        {"cat", "/nonexistent", BAY_ERR_SPAWN, "/nonexistent"},
     };
     loop *on = test_loop();
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -156,7 +156,7 @@ static void cat_gives_back_each_line_and_ends_with_its_stdin(void **state)
     expect_out(&self, "one||{\"a\":\"\xff\"}|");
     process_close(self.process, 60000, 60000);
     process_close(self.process, 0, 0);
-    assert_int_equal(process_write(self.process, STR("x")), BAY_CLOSED);
+    assert_int_equal(process_write(self.process, STR("x")), BAY_ERR_CLOSED);
     turn_until(self.loop, self.exits == 1);
     assert_int_equal(self.status, 0);
     assert_int_equal(self.signal, 0);
@@ -227,12 +227,12 @@ static void a_child_that_does_not_read_holds_the_writer_back(void **state)
     int sent = 0;
     bay_err err = BAY_OK;
     bool was_asked_to_stop = false;
-    for (int i = 0; i < 200 && err != BAY_LIMIT; i++) {
+    for (int i = 0; i < 200 && err != BAY_ERR_LIMIT; i++) {
         err = process_write(self.process, (bay_str){line, sizeof(line)});
-        was_asked_to_stop |= err == BAY_AGAIN;
-        sent += err != BAY_LIMIT;
+        was_asked_to_stop |= err == BAY_ERR_AGAIN;
+        sent += err != BAY_ERR_LIMIT;
     }
-    assert_int_equal(err, BAY_LIMIT);
+    assert_int_equal(err, BAY_ERR_LIMIT);
     assert_true(was_asked_to_stop);
     kill(process_id(self.process), SIGCONT);
     turn_until(self.loop, self.drained == 1);

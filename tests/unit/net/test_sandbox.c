@@ -297,7 +297,7 @@ static void expect_refusal(const sandbox_options *options, const char *part)
 {
     cell self;
     bay_diag diag = {0};
-    assert_int_equal(try_cell(&self, options, &diag), BAY_SPAWN);
+    assert_int_equal(try_cell(&self, options, &diag), BAY_ERR_SPAWN);
     if (strstr(diag.text, part) == NULL) {
         print_error("wanted %s, came %s\n", part, diag.text);
     }
@@ -407,7 +407,7 @@ static void every_allocation_may_fail(void **state)
         process_options options = {.argv = argv, .sandbox = copy};
         if (copy != NULL && loop_new(&on) == BAY_OK) {
             bay_err err = process_start(on, &options, &events, NULL, &made, NULL);
-            assert_true(err == BAY_OK || err == BAY_NOMEM);
+            assert_true(err == BAY_OK || err == BAY_ERR_NOMEM);
             process_free(made);
         }
         loop_free(on);

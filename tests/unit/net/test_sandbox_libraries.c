@@ -85,7 +85,7 @@ static void expect_hidden(const char *path, const char *what)
             continue;
         }
         make_walls(&one, kinds[i]);
-        assert_int_equal(start(path, &one.options, &diag), BAY_SPAWN);
+        assert_int_equal(start(path, &one.options, &diag), BAY_ERR_SPAWN);
         assert_non_null(strstr(diag.text, what));
         assert_non_null(strstr(diag.text, remedy));
         one.paths[2] = (sandbox_path){folder, false}; /* as it was told */

@@ -69,7 +69,7 @@ static void on_data(void *user, bay_str bytes)
     }
     if (self->echoes) {
         bay_err err = socket_write_one(self->socket, bytes);
-        if (err == BAY_AGAIN) {
+        if (err == BAY_ERR_AGAIN) {
             socket_read_stop(self->socket);
         }
     }
@@ -183,11 +183,11 @@ static void bad_arguments_are_refused_at_once(void **state)
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(socket_connect(on, (bay_str){hosts[i], lens[i]}, 80, NULL,
                                         (bay_str){NULL, 0}, 0, &events, &self, &self.socket),
-                         BAY_INVALID);
+                         BAY_ERR_INVALID);
     }
     assert_int_equal(socket_connect(on, (bay_str){"127.0.0.1", 9}, 0, NULL, (bay_str){NULL, 0}, 0,
                                     &events, &self, &self.socket),
-                     BAY_INVALID);
+                     BAY_ERR_INVALID);
     assert_null(self.socket);
     static const char *const addresses[] = {
         "",        "127.0.0.1",    "127.0.0.1:",     "::1:80", "[::1:80",
@@ -197,8 +197,8 @@ static void bad_arguments_are_refused_at_once(void **state)
         bay_diag diag = {.code = BAY_OK};
         bay_str text = {addresses[i], strlen(addresses[i])};
         assert_int_equal(socket_listen(on, text, NULL, on_accepted, &self, &listener, &diag),
-                         BAY_INVALID);
-        assert_int_equal(diag.code, BAY_INVALID);
+                         BAY_ERR_INVALID);
+        assert_int_equal(diag.code, BAY_ERR_INVALID);
         assert_null(listener);
     }
     loop_free(on);
@@ -217,7 +217,7 @@ static void a_port_in_use_is_said_so(void **state)
     bay_diag diag = {.code = BAY_OK};
     assert_int_equal(socket_listen(self.loop, (bay_str){address, strlen(address)}, NULL,
                                    on_accepted, &self.server, &second, &diag),
-                     BAY_IO);
+                     BAY_ERR_IO);
     assert_non_null(strstr(diag.text, "in use"));
     fixture_fini(&self);
 }
@@ -237,7 +237,7 @@ static void a_refused_connection_fails_once_and_closes(void **state)
     turn_until(self.loop, self.client.closed == 1);
     assert_int_equal(self.client.failed, 1);
     assert_int_equal(self.client.connected, 0);
-    assert_int_equal(self.client.err, BAY_CONNECT);
+    assert_int_equal(self.client.err, BAY_ERR_CONNECT);
     assert_non_null(strstr(self.client.text, "127.0.0.1"));
     fixture_fini(&self);
 }
@@ -270,7 +270,7 @@ static void an_unresolvable_host_fails(void **state)
                      BAY_OK);
     turn_until(self.loop, self.client.closed == 1);
     assert_int_equal(self.client.failed, 1);
-    assert_int_equal(self.client.err, BAY_RESOLVE);
+    assert_int_equal(self.client.err, BAY_ERR_RESOLVE);
     fixture_fini(&self);
 }
 
@@ -308,7 +308,7 @@ static void bytes_come_back_in_order_however_they_are_split(void **state)
     fixture_init(&self);
     self.server.echoes = true;
     start_client(&self);
-    assert_int_equal(socket_write_one(self.client.socket, (bay_str){"x", 1}), BAY_STATE);
+    assert_int_equal(socket_write_one(self.client.socket, (bay_str){"x", 1}), BAY_ERR_STATE);
     turn_until(self.loop, self.client.connected == 1);
     char expected[3000];
     for (size_t i = 0; i < sizeof(expected); i++) {
@@ -374,7 +374,7 @@ static void a_slow_reader_holds_the_writer_back_until_it_reads(void **state)
             loop_turn(self.loop, 0);
         }
     }
-    assert_int_equal(err, BAY_AGAIN);
+    assert_int_equal(err, BAY_ERR_AGAIN);
     assert_true(socket_queued_bytes(self.client.socket) > 64 * 1024);
     assert_int_equal(self.client.drained, 0);
     socket_read_start(self.server.socket);
@@ -395,15 +395,15 @@ static void a_reader_that_never_reads_is_cut_off_at_the_maximum(void **state)
     char *block = mem_zalloc(1 << 20);
     socket_set_limits(self.client.socket, 1024, 3 << 20);
     bay_err err = BAY_OK;
-    for (int i = 0; i < 200 && (err == BAY_OK || err == BAY_AGAIN); i++) {
+    for (int i = 0; i < 200 && (err == BAY_OK || err == BAY_ERR_AGAIN); i++) {
         err = socket_write_one(self.client.socket, (bay_str){block, 1 << 20});
         assert_true(socket_queued_bytes(self.client.socket) <= 3 << 20);
     }
-    assert_int_equal(err, BAY_LIMIT);
-    assert_int_equal(socket_write_one(self.client.socket, (bay_str){block, 1}), BAY_CLOSED);
+    assert_int_equal(err, BAY_ERR_LIMIT);
+    assert_int_equal(socket_write_one(self.client.socket, (bay_str){block, 1}), BAY_ERR_CLOSED);
     assert_int_equal(self.client.closed, 0);
     turn_until(self.loop, self.client.closed == 1);
-    assert_int_equal(self.client.err, BAY_LIMIT);
+    assert_int_equal(self.client.err, BAY_ERR_LIMIT);
     mem_free(block);
     fixture_fini(&self);
 }
@@ -438,7 +438,7 @@ static void after_half_close_the_other_half_still_carries(void **state)
     assert_int_equal(socket_write_one(self.client.socket, (bay_str){"ask", 3}), BAY_OK);
     socket_shutdown(self.client.socket);
     socket_shutdown(self.client.socket);
-    assert_int_equal(socket_write_one(self.client.socket, (bay_str){"x", 1}), BAY_CLOSED);
+    assert_int_equal(socket_write_one(self.client.socket, (bay_str){"x", 1}), BAY_ERR_CLOSED);
     turn_until(self.loop, self.server.eof == 1);
     assert_int_equal(self.server.got.len, 3);
     assert_int_equal(socket_write_one(self.server.socket, (bay_str){"answer", 6}), BAY_OK);
@@ -462,7 +462,7 @@ static void close_delivers_everything_queued_first(void **state)
     connect_both(&self);
     size_t len = (size_t)12 << 20;
     char *block = mem_zalloc(len);
-    assert_int_equal(socket_write_one(self.client.socket, (bay_str){block, len}), BAY_AGAIN);
+    assert_int_equal(socket_write_one(self.client.socket, (bay_str){block, len}), BAY_ERR_AGAIN);
     mem_free(block);
     socket_close(self.client.socket, 60000);
     socket_close(self.client.socket, 1);
@@ -484,7 +484,7 @@ static void close_does_not_wait_for_ever(void **state)
     connect_both(&self);
     size_t len = (size_t)12 << 20;
     char *block = mem_zalloc(len);
-    assert_int_equal(socket_write_one(self.client.socket, (bay_str){block, len}), BAY_AGAIN);
+    assert_int_equal(socket_write_one(self.client.socket, (bay_str){block, len}), BAY_ERR_AGAIN);
     mem_free(block);
     socket_close(self.client.socket, 5);
     turn_until(self.loop, self.client.closed == 1);
@@ -539,7 +539,7 @@ static void a_reset_is_told_as_closed_by_the_peer(void **state)
     assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)), 0);
     close(fd);
     turn_until(self.loop, self.server.closed == 1);
-    assert_int_equal(self.server.err, BAY_CLOSED);
+    assert_int_equal(self.server.err, BAY_ERR_CLOSED);
     assert_int_equal(self.server.eof, 0);
     fixture_fini(&self);
 }
@@ -660,7 +660,7 @@ static void an_address_that_is_shared_is_not_free(void **state)
         socket_listen(on, STR("127.0.0.1:0"), &shared, nothing_accepted, NULL, &first, &diag),
         BAY_OK);
     snprintf(address, sizeof(address), "127.0.0.1:%u", socket_listener_port(first));
-    assert_int_equal(socket_address_is_free(str_of(address), &diag), BAY_IO);
+    assert_int_equal(socket_address_is_free(str_of(address), &diag), BAY_ERR_IO);
     assert_non_null(strstr(diag.text, address));
     assert_int_equal(
         socket_listen(on, str_of(address), &shared, nothing_accepted, NULL, &second, &diag),
@@ -684,7 +684,7 @@ static void a_local_listener_is_on_loopback_only(void **state)
         bay_diag diag = {0};
         assert_int_equal(
             socket_listen(on, str_of(others[i]), &local, nothing_accepted, NULL, &listener, &diag),
-            BAY_IO);
+            BAY_ERR_IO);
         assert_non_null(strstr(diag.text, others[i]));
         assert_null(listener);
     }

@@ -71,14 +71,14 @@ static void only_whole_paths_are_taken(void **state)
     (void)state;
     static const char *const bad[] = {"unix:", "unix:name", "unix:./name", "unix:/", "unix:/tmp/"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        expect_refused(bad[i], BAY_INVALID, "unix:/FOLDER/NAME");
+        expect_refused(bad[i], BAY_ERR_INVALID, "unix:/FOLDER/NAME");
     }
     loop *on = test_loop();
     socket_listener *listener = NULL;
     int accepted = 0;
     bay_str holds_nul = {"unix:/tmp/a\0b", 13};
     assert_int_equal(socket_listen(on, holds_nul, NULL, on_accepted, &accepted, &listener, NULL),
-                     BAY_INVALID);
+                     BAY_ERR_INVALID);
     loop_free(on);
 }
 
@@ -87,34 +87,35 @@ static void a_long_path_is_named_as_such(void **state)
     (void)state;
     char text[200] = "unix:/";
     memset(text + 6, 'a', 107);
-    expect_refused(text, BAY_LIMIT, "108 bytes, 107 is the most");
+    expect_refused(text, BAY_ERR_LIMIT, "108 bytes, 107 is the most");
     text[6 + 106] = '\0'; /* as long as it may be: what is wrong is something else */
     loop *on = test_loop();
     socket_listener *listener = NULL;
     int accepted = 0;
     bay_err err = try_listen(on, text, &accepted, &listener, NULL);
-    assert_true(err == BAY_OK || err == BAY_IO || err == BAY_DENIED);
+    assert_true(err == BAY_OK || err == BAY_ERR_IO || err == BAY_ERR_DENIED);
     loop_free(on);
 }
 
 static void folders_of_others_are_refused(void **state)
 {
     (void)state;
-    expect_refused("unix:/no/such/folder/name", BAY_IO, "the folder /no/such/folder: No such file");
+    expect_refused("unix:/no/such/folder/name", BAY_ERR_IO,
+                   "the folder /no/such/folder: No such file");
     assert_int_equal(chmod(folder, 0770), 0);
-    expect_refused(address, BAY_DENIED, "other users could replace the socket");
+    expect_refused(address, BAY_ERR_DENIED, "other users could replace the socket");
     assert_int_equal(chmod(folder, 0702), 0);
-    expect_refused(address, BAY_DENIED, "other users could replace the socket");
+    expect_refused(address, BAY_ERR_DENIED, "other users could replace the socket");
     char inside[80];
     char below[120];
     snprintf(inside, sizeof(inside), "%s/inside", folder);
     snprintf(below, sizeof(below), "unix:%s/name", inside);
     assert_int_equal(mkdir(inside, 0700), 0);
-    expect_refused(below, BAY_DENIED, "other users could replace the socket"); /* its folder */
+    expect_refused(below, BAY_ERR_DENIED, "other users could replace the socket"); /* its folder */
     assert_int_equal(chmod(folder, 0700), 0);
     if (geteuid() == 0) {
         assert_int_equal(chown(inside, 65534, 65534), 0);
-        expect_refused(below, BAY_DENIED, "other users could replace the socket");
+        expect_refused(below, BAY_ERR_DENIED, "other users could replace the socket");
     }
     rmdir(inside);
 }
@@ -125,7 +126,7 @@ static void what_is_no_socket_stays(void **state)
     int file = open(path, O_CREAT | O_WRONLY, 0600);
     assert_true(file >= 0);
     close(file);
-    expect_refused(address, BAY_IO, "a file that is no socket");
+    expect_refused(address, BAY_ERR_IO, "a file that is no socket");
     assert_true(is_there());
     assert_int_equal(unlink(path), 0);
 }
@@ -137,7 +138,7 @@ static void links_are_not_followed(void **state)
     char target[80];
     snprintf(target, sizeof(target), "%s/target", folder);
     assert_int_equal(symlink(target, path), 0);
-    expect_refused(address, BAY_IO, "a file that is no socket");
+    expect_refused(address, BAY_ERR_IO, "a file that is no socket");
     struct stat about;
     assert_int_not_equal(lstat(target, &about), 0); /* nothing was made behind it */
     struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -145,7 +146,7 @@ static void links_are_not_followed(void **state)
     int dead = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(bind(dead, (struct sockaddr *)&at, sizeof(at)), 0);
     close(dead);
-    expect_refused(address, BAY_IO, "a file that is no socket");
+    expect_refused(address, BAY_ERR_IO, "a file that is no socket");
     assert_int_equal(lstat(target, &about), 0);
     assert_int_equal(unlink(target), 0);
     assert_int_equal(unlink(path), 0);
@@ -165,7 +166,7 @@ static void the_socket_of_another_user_stays(void **state)
     assert_int_equal(bind(dead, (struct sockaddr *)&at, sizeof(at)), 0);
     close(dead);
     assert_int_equal(chown(path, 65534, 65534), 0);
-    expect_refused(address, BAY_IO, "the socket of another user");
+    expect_refused(address, BAY_ERR_IO, "the socket of another user");
     assert_true(is_there());
     assert_int_equal(unlink(path), 0);
 }
@@ -180,7 +181,7 @@ static void a_second_listener_is_told_so(void **state)
     bay_diag diag = {0};
     int accepted = 0;
     assert_int_equal(try_listen(on, address, &accepted, &listener, &diag), BAY_OK);
-    expect_refused(address, BAY_STATE, "another process listens there");
+    expect_refused(address, BAY_ERR_STATE, "another process listens there");
     int fd = connect_to(path); /* the first one is untouched */
     assert_true(fd >= 0);
     turn_until(on, accepted >= 1);

@@ -97,7 +97,7 @@ static void on_data(void *user, bay_str bytes)
     if (self->stops_after_data) {
         socket_read_stop(self->socket);
     }
-    if (self->echoes && socket_write_one(self->socket, bytes) == BAY_AGAIN) {
+    if (self->echoes && socket_write_one(self->socket, bytes) == BAY_ERR_AGAIN) {
         socket_read_stop(self->socket);
     }
 }
@@ -256,7 +256,7 @@ static void expect_refusal(const tls_options *server, const tls_options *client,
     assert_int_equal(self.server.connected, 0);
     assert_int_equal(self.client.failed, 1);
     assert_int_equal(self.server.failed, 1);
-    assert_int_equal(self.client.err, BAY_TLS);
+    assert_int_equal(self.client.err, BAY_ERR_TLS);
     if (strstr(self.client.text, needle) == NULL) {
         fail_msg("\"%s\" does not say \"%s\"", self.client.text, needle);
     }
@@ -291,7 +291,7 @@ static void a_name_that_cannot_be_one_is_refused_at_once(void **state)
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(socket_connect(self.loop, STR("127.0.0.1"), 1, tls, names[i], 0, &events,
                                         &self.client, &self.client.socket),
-                         BAY_INVALID);
+                         BAY_ERR_INVALID);
     }
     tls_free(tls);
     fixture_fini(&self);
@@ -341,8 +341,8 @@ static void a_client_certificate_may_be_required(void **state)
             /* Under TLS 1.3 the client learns of it after its own handshake is done. */
             turn_until(self.loop, self.server.closed == 1 && self.client.closed == 1);
             assert_int_equal(self.server.connected, 0);
-            assert_int_equal(self.server.err, BAY_TLS);
-            assert_int_equal(self.client.err, BAY_TLS);
+            assert_int_equal(self.server.err, BAY_ERR_TLS);
+            assert_int_equal(self.client.err, BAY_ERR_TLS);
         }
         fixture_fini(&self);
     }
@@ -418,7 +418,7 @@ static void garbage_and_silence_are_no_handshake(void **state)
                                     client, &client->socket),
                      BAY_OK);
     turn_until(self.loop, self.server.closed == 1);
-    assert_int_equal(self.server.err, BAY_TIMEOUT);
+    assert_int_equal(self.server.err, BAY_ERR_TIMEOUT);
     fixture_fini(&self);
 
     fixture_init(&self, good_server(), 0);
@@ -429,7 +429,7 @@ static void garbage_and_silence_are_no_handshake(void **state)
     turn_until(self.loop, client->connected == 1);
     assert_int_equal(socket_write_one(client->socket, STR("GET / HTTP/1.1\r\n\r\n")), BAY_OK);
     turn_until(self.loop, self.server.closed == 1);
-    assert_int_equal(self.server.err, BAY_TLS);
+    assert_int_equal(self.server.err, BAY_ERR_TLS);
     assert_int_equal(self.server.failed, 1);
     fixture_fini(&self);
 }
@@ -485,7 +485,7 @@ static void large_transfers_keep_to_back_pressure(void **state)
         sent += len;
         loop_turn(self.loop, 0); /* what the kernel takes now is its own affair */
     }
-    assert_int_equal(err, BAY_AGAIN);
+    assert_int_equal(err, BAY_ERR_AGAIN);
     assert_true(queued > 100000);
     socket_read_start(self.server.socket);
     turn_until(self.loop, self.server.got_bytes == sent);
@@ -505,13 +505,13 @@ static void a_peer_that_never_reads_is_cut_off_at_the_maximum(void **state)
     socket_set_limits(self.client.socket, 1000, (size_t)2 << 20);
     char *block = mem_zalloc(1 << 20);
     bay_err err = BAY_OK;
-    for (int i = 0; i < 100 && (err == BAY_OK || err == BAY_AGAIN); i++) {
+    for (int i = 0; i < 100 && (err == BAY_OK || err == BAY_ERR_AGAIN); i++) {
         err = socket_write_one(self.client.socket, (bay_str){block, 1 << 20});
     }
-    assert_int_equal(err, BAY_LIMIT);
+    assert_int_equal(err, BAY_ERR_LIMIT);
     mem_free(block);
     turn_until(self.loop, self.client.closed == 1);
-    assert_int_equal(self.client.err, BAY_LIMIT);
+    assert_int_equal(self.client.err, BAY_ERR_LIMIT);
     fixture_fini(&self);
 }
 
@@ -527,7 +527,7 @@ static void reading_may_stop_inside_every_event_without_loss(void **state)
         bytes[i] = (char)(i % 251);
     }
     bay_err err = socket_write_one(self.client.socket, (bay_str){bytes, sizeof(bytes)});
-    assert_true(err == BAY_OK || err == BAY_AGAIN);
+    assert_true(err == BAY_OK || err == BAY_ERR_AGAIN);
     socket_shutdown(self.client.socket);
     int stops = 0;
     while (self.server.eof == 0) {
@@ -576,7 +576,7 @@ static void an_end_without_close_notify_is_no_eof(void **state)
     socket_abort(self.client.socket);
     turn_until(self.loop, self.server.closed == 1);
     assert_int_equal(self.server.eof, 0);
-    assert_int_equal(self.server.err, BAY_CLOSED);
+    assert_int_equal(self.server.err, BAY_ERR_CLOSED);
     fixture_fini(&self);
 }
 

@@ -13,13 +13,13 @@ static void no_context_can_be_made(void **state)
     tls_options options = {.certificate_file = "certificate.pem", .key_file = "key.pem"};
     tls_context *context = NULL;
     bay_diag diag = {.code = BAY_OK};
-    assert_int_equal(tls_server_new(&options, &context, &diag), BAY_UNSUPPORTED);
+    assert_int_equal(tls_server_new(&options, &context, &diag), BAY_ERR_UNSUPPORTED);
     assert_non_null(strstr(diag.text, "built without TLS"));
     diag.text[0] = '\0';
-    assert_int_equal(tls_client_new(&options, &context, &diag), BAY_UNSUPPORTED);
+    assert_int_equal(tls_client_new(&options, &context, &diag), BAY_ERR_UNSUPPORTED);
     assert_non_null(strstr(diag.text, "built without TLS"));
     assert_null(context);
-    assert_int_equal(tls_client_new(&options, &context, NULL), BAY_UNSUPPORTED);
+    assert_int_equal(tls_client_new(&options, &context, NULL), BAY_ERR_UNSUPPORTED);
     tls_free(NULL);
 }
 
@@ -42,7 +42,8 @@ static void https_is_refused_before_anything_is_sent(void **state)
     http_call_spec spec = {.method = str_of("GET"), .url = str_of("https://127.0.0.1:9/")};
     http_call *call = NULL;
     bay_diag diag = {.code = BAY_OK};
-    assert_int_equal(http_client_call(client, &spec, &events, NULL, &call, &diag), BAY_UNSUPPORTED);
+    assert_int_equal(http_client_call(client, &spec, &events, NULL, &call, &diag),
+                     BAY_ERR_UNSUPPORTED);
     assert_non_null(strstr(diag.text, "built without TLS"));
     assert_null(call);
     http_client_free(client);

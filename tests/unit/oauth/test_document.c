@@ -196,9 +196,9 @@ static void a_refused_url_is_no_request(void **state)
     rig self;
     (void)state;
     begin(&self, HERE);
-    assert_int_equal(start(&self, "http://example.com/", (oauth_request){0}), BAY_DENIED);
+    assert_int_equal(start(&self, "http://example.com/", (oauth_request){0}), BAY_ERR_DENIED);
     assert_non_null(strstr(self.text, "not on this machine"));
-    assert_int_equal(start(&self, "ftp://127.0.0.1:%u/", (oauth_request){0}), BAY_DENIED);
+    assert_int_equal(start(&self, "ftp://127.0.0.1:%u/", (oauth_request){0}), BAY_ERR_DENIED);
     assert_false(oauth_document_is_busy(&self.document));
     assert_int_equal(self.done, 0);
     end(&self);
@@ -214,7 +214,7 @@ static void a_source_needs_a_home_that_may_be_fetched(void **state)
         oauth_source *source = NULL;
         bay_diag diag = {0};
         oauth_source_options options = {.home = str_of(homes[i])};
-        assert_int_equal(oauth_source_new(on, &options, &source, &diag), BAY_INVALID);
+        assert_int_equal(oauth_source_new(on, &options, &source, &diag), BAY_ERR_INVALID);
         assert_true(diag.text[0] != '\0');
     }
     const bay_str allow = STR("10.0.0.0/99");
@@ -222,7 +222,7 @@ static void a_source_needs_a_home_that_may_be_fetched(void **state)
     bay_diag diag = {0};
     oauth_source_options options = {
         .home = STR("https://as.example"), .allow = &allow, .allow_count = 1};
-    assert_int_equal(oauth_source_new(on, &options, &source, &diag), BAY_INVALID);
+    assert_int_equal(oauth_source_new(on, &options, &source, &diag), BAY_ERR_INVALID);
     loop_free(on);
 }
 
@@ -239,7 +239,7 @@ static void a_home_far_away_leads_to_no_address_of_this_machine(void **state)
     begin(&self, "https://issuer.invalid:%u");
     for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
         bay_err err = start(&self, urls[i], (oauth_request){0});
-        if (err == BAY_UNSUPPORTED) {
+        if (err == BAY_ERR_UNSUPPORTED) {
             break; /* a build without TLS */
         }
         assert_int_equal(err, BAY_OK);
@@ -247,10 +247,10 @@ static void a_home_far_away_leads_to_no_address_of_this_machine(void **state)
             loop_turn(self.loop, TURN_MS);
         }
         assert_int_equal(self.done, 1);
-        if (self.err != BAY_DENIED && self.err != BAY_RESOLVE) {
+        if (self.err != BAY_ERR_DENIED && self.err != BAY_ERR_RESOLVE) {
             print_error("%s: %s\n", urls[i], self.text);
         }
-        assert_true(self.err == BAY_DENIED || self.err == BAY_RESOLVE);
+        assert_true(self.err == BAY_ERR_DENIED || self.err == BAY_ERR_RESOLVE);
     }
     assert_int_equal(self.requests, 0);
     end(&self);
@@ -316,15 +316,15 @@ static void an_answer_is_bounded(void **state)
     begin(&self, HERE);
     self.padding = OAUTH_DOCUMENT_BYTES;
     fetch(&self, HERE, (oauth_request){0});
-    assert_int_equal(self.err, BAY_LIMIT);
+    assert_int_equal(self.err, BAY_ERR_LIMIT);
     fetch(&self, HERE, (oauth_request){.max_bytes = OAUTH_DOCUMENT_MOST});
     assert_int_equal(self.err, BAY_OK);
     assert_true(self.has_root);
     self.padding = OAUTH_DOCUMENT_MOST;
     fetch(&self, HERE, (oauth_request){.max_bytes = OAUTH_DOCUMENT_MOST});
-    assert_int_equal(self.err, BAY_LIMIT);
+    assert_int_equal(self.err, BAY_ERR_LIMIT);
     assert_int_equal(start(&self, HERE, (oauth_request){.max_bytes = OAUTH_DOCUMENT_MOST + 1}),
-                     BAY_LIMIT);
+                     BAY_ERR_LIMIT);
     end(&self);
 }
 

@@ -79,7 +79,7 @@ static void what_breaks_the_envelope_is_refused(void **state)
         rpc_fault fault = {0};
         bay_err err =
             rpc_message_parse(&message, &doc, str_of(refusals[i].text), NULL, &memory, &fault);
-        if (err != BAY_PROTOCOL || fault.code != refusals[i].code) {
+        if (err != BAY_ERR_PROTOCOL || fault.code != refusals[i].code) {
             fail_msg("%s: err %d, code %d", refusals[i].text, err, fault.code);
         }
         assert_text(fault.id, refusals[i].id);
@@ -97,7 +97,7 @@ static void a_parse_error_says_where(void **state)
     rpc_message message;
     rpc_fault fault = {0};
     assert_int_equal(rpc_message_parse(&message, &doc, STR("{\"a\":?}"), NULL, &memory, &fault),
-                     BAY_PROTOCOL);
+                     BAY_ERR_PROTOCOL);
     assert_int_equal(fault.offset, 5);
     arena_fini(&memory);
 }
@@ -124,7 +124,7 @@ static void long_ids_and_names_are_refused(void **state)
             rpc_message message;
             rpc_fault fault = {0};
             bay_err err = rpc_message_parse(&message, &doc, buf_view(&text), NULL, &memory, &fault);
-            assert_int_equal(err, extra == 0 ? BAY_OK : BAY_PROTOCOL);
+            assert_int_equal(err, extra == 0 ? BAY_OK : BAY_ERR_PROTOCOL);
             arena_fini(&memory);
             buf_fini(&text);
         }
@@ -147,11 +147,11 @@ static void depth_and_size_are_bounded(void **state)
     rpc_fault fault = {0};
     json_limits limits = {1 << 20, 64, 1000};
     assert_int_equal(rpc_message_parse(&message, &doc, buf_view(&text), &limits, &memory, &fault),
-                     BAY_PROTOCOL);
+                     BAY_ERR_PROTOCOL);
     assert_int_equal(fault.code, RPC_PARSE_ERROR);
     limits.max_bytes = 10;
     assert_int_equal(rpc_message_parse(&message, &doc, buf_view(&text), &limits, &memory, &fault),
-                     BAY_PROTOCOL);
+                     BAY_ERR_PROTOCOL);
     assert_int_equal(fault.code, RPC_INVALID_REQUEST);
     arena_fini(&memory);
     buf_fini(&text);
@@ -166,7 +166,7 @@ static void a_batch_is_told_apart(void **state)
     rpc_message message;
     rpc_fault fault = {0};
     assert_int_equal(rpc_message_parse(&message, &doc, STR("[1,2]"), NULL, &memory, &fault),
-                     BAY_UNSUPPORTED);
+                     BAY_ERR_UNSUPPORTED);
     assert_int_equal(json_count(message.root), 2);
     arena_fini(&memory);
 }

@@ -138,7 +138,7 @@ static void keywords(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(verdicts) / sizeof(verdicts[0]); i++) {
-        each(&verdicts[i], verdicts[i].fails, BAY_INVALID);
+        each(&verdicts[i], verdicts[i].fails, BAY_ERR_INVALID);
         each(&verdicts[i], verdicts[i].holds, BAY_OK);
     }
 }
@@ -196,7 +196,7 @@ static void every_format(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
-        each(&formats[i], formats[i].fails, BAY_INVALID);
+        each(&formats[i], formats[i].fails, BAY_ERR_INVALID);
         each(&formats[i], formats[i].holds, BAY_OK);
     }
 }
@@ -237,7 +237,7 @@ static void expressions_mean_what_ecma_says(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++) {
-        each(&patterns[i], patterns[i].fails, BAY_INVALID);
+        each(&patterns[i], patterns[i].fails, BAY_ERR_INVALID);
         each(&patterns[i], patterns[i].holds, BAY_OK);
     }
 }

@@ -96,7 +96,7 @@ static void sentences(void **state)
     for (size_t i = 0; i < sizeof(tellings) / sizeof(tellings[0]); i++) {
         const telling *one = &tellings[i];
         schema_failures failures;
-        assert_int_equal(check_once(one->text, one->instance, &failures), BAY_INVALID);
+        assert_int_equal(check_once(one->text, one->instance, &failures), BAY_ERR_INVALID);
         assert_true(failures.count >= 1);
         assert_string_equal(failures.item[0].text.at, one->says);
         assert_string_equal(failures.item[0].path.at, one->path);
@@ -111,7 +111,7 @@ static void all_of_them_are_told(void **state)
     schema_failures failures;
     assert_int_equal(
         check_once(TOOL, "{\"limit\":\"ten\",\"units\":1,\"unit\":\"metric\"}", &failures),
-        BAY_INVALID);
+        BAY_ERR_INVALID);
     buf out;
     buf_init(&out, 4096);
     schema_failures_print(&failures, &out);
@@ -130,7 +130,7 @@ static void they_are_bounded(void **state)
     schema_failures failures;
     assert_int_equal(
         check_once("{\"items\":{\"type\":\"null\"}}", "[1,2,3,4,5,6,7,8,9,10,11,12]", &failures),
-        BAY_INVALID);
+        BAY_ERR_INVALID);
     assert_int_equal(failures.count, SCHEMA_MAX_FAILURES);
     assert_true(failures.is_cut);
     buf out;
@@ -159,7 +159,7 @@ static void long_values_are_cut(void **state)
     schema_failures failures;
     assert_int_equal(
         check_once("{\"additionalProperties\":{\"type\":\"null\"}}", instance.at, &failures),
-        BAY_INVALID);
+        BAY_ERR_INVALID);
     assert_int_equal(failures.count, 1);
     assert_true(failures.used <= SCHEMA_FAILURE_BYTES);
     assert_true(failures.item[0].text.len < 600);
@@ -179,11 +179,12 @@ static void a_reused_state_says_the_same(void **state)
     arena_init(&memory, 1U << 20);
     assert_int_equal(json_parse(&doc, STR("{\"city\":7}"), NULL, &memory, NULL), BAY_OK);
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(schema_check(compiled, json_root(&doc), &scratch, &failures), BAY_INVALID);
+        assert_int_equal(schema_check(compiled, json_root(&doc), &scratch, &failures),
+                         BAY_ERR_INVALID);
         assert_int_equal(failures.count, 1);
         assert_string_equal(failures.item[0].text.at, "/city must be a string, got an integer (7)");
     }
-    assert_int_equal(schema_check(compiled, JSON_NONE, &scratch, NULL), BAY_INVALID);
+    assert_int_equal(schema_check(compiled, JSON_NONE, &scratch, NULL), BAY_ERR_INVALID);
     arena_fini(&memory);
     schema_state_fini(&scratch);
     schema_free(compiled);

@@ -23,7 +23,7 @@ static void expect_refusal(const buf *text, const schema_limits *limits, bay_err
 static void expect_limit(const char *text, const char *instance, const char *bound)
 {
     schema_failures failures;
-    assert_int_equal(check_once(text, instance, &failures), BAY_LIMIT);
+    assert_int_equal(check_once(text, instance, &failures), BAY_ERR_LIMIT);
     assert_int_equal(failures.count, 1);
     if (strstr(failures.item[0].text.at, bound) == NULL) {
         print_error("%s\n", failures.item[0].text.at);
@@ -47,7 +47,7 @@ static void ten_megabytes(void **state)
     repeat(&text, "0123456789abcdef", (10U << 20) / 16);
     buf_lit(&text, "\"}");
     buf_char(&text, '\0');
-    expect_refusal(&text, NULL, BAY_LIMIT, "max_bytes");
+    expect_refusal(&text, NULL, BAY_ERR_LIMIT, "max_bytes");
     /* and one that is let in */
     const schema_limits limits = {.max_bytes = 16U << 20};
     const schema_options options = {.limits = &limits};
@@ -67,7 +67,7 @@ static void too_many_values(void **state)
     repeat(&text, ",1", 300000);
     buf_lit(&text, "]}");
     buf_char(&text, '\0');
-    expect_refusal(&text, NULL, BAY_LIMIT, "max_values");
+    expect_refusal(&text, NULL, BAY_ERR_LIMIT, "max_values");
     buf_fini(&text);
 }
 
@@ -80,7 +80,7 @@ static void too_deep(void **state)
     buf_lit(&text, "{}");
     repeat(&text, "}", 200);
     buf_char(&text, '\0');
-    expect_refusal(&text, NULL, BAY_DEPTH, "max_depth");
+    expect_refusal(&text, NULL, BAY_ERR_DEPTH, "max_depth");
     buf_fini(&text);
 }
 
@@ -93,7 +93,7 @@ static void too_long_uris(void **state)
     repeat(&text, "a/", 2500);
     buf_lit(&text, "\"}");
     buf_char(&text, '\0');
-    expect_refusal(&text, NULL, BAY_LIMIT, "max_uri_bytes");
+    expect_refusal(&text, NULL, BAY_ERR_LIMIT, "max_uri_bytes");
     buf_fini(&text);
 }
 
@@ -111,7 +111,7 @@ static void references_that_cost(void **state)
     repeat(&text, ",{\"$ref\":\"#/$defs/z\"}", 20000);
     buf_lit(&text, "]}");
     buf_char(&text, '\0');
-    expect_refusal(&text, NULL, BAY_LIMIT, "max_lookups");
+    expect_refusal(&text, NULL, BAY_ERR_LIMIT, "max_lookups");
     buf_fini(&text);
 }
 
@@ -126,24 +126,24 @@ static void too_many_patterns(void **state)
     }
     buf_lit(&text, "}}");
     buf_char(&text, '\0');
-    expect_refusal(&text, NULL, BAY_LIMIT, "max_patterns");
+    expect_refusal(&text, NULL, BAY_ERR_LIMIT, "max_patterns");
     buf_clear(&text);
     buf_lit(&text, "{\"pattern\":\"");
     repeat(&text, "ab", 3000);
     buf_lit(&text, "\"}");
     buf_char(&text, '\0');
-    expect_refusal(&text, NULL, BAY_LIMIT, "max_pattern_bytes");
+    expect_refusal(&text, NULL, BAY_ERR_LIMIT, "max_pattern_bytes");
     buf_clear(&text);
     buf_lit(&text, "{\"pattern\":\"");
     repeat(&text, "(", 300);
     repeat(&text, ")", 300);
     buf_lit(&text, "\"}");
     buf_char(&text, '\0');
-    expect_refusal(&text, NULL, BAY_LIMIT, "groups nest too deeply");
+    expect_refusal(&text, NULL, BAY_ERR_LIMIT, "groups nest too deeply");
     buf_clear(&text);
     buf_lit(&text, "{\"pattern\":\"(((a{1000}){1000}){1000})\"}");
     buf_char(&text, '\0');
-    expect_refusal(&text, NULL, BAY_UNSUPPORTED, "PCRE2 cannot compile");
+    expect_refusal(&text, NULL, BAY_ERR_UNSUPPORTED, "PCRE2 cannot compile");
     buf_fini(&text);
 }
 
@@ -203,7 +203,7 @@ static void telling_is_bounded_too(void **state)
     buf_lit(&text, "\"d40\":true}}");
     buf_char(&text, '\0');
     schema_failures failures;
-    assert_int_equal(check_once(text.at, "1", &failures), BAY_INVALID);
+    assert_int_equal(check_once(text.at, "1", &failures), BAY_ERR_INVALID);
     assert_int_equal(failures.count, 1);
     assert_true(failures.is_cut);
     assert_string_equal(failures.item[0].text.at, "the value must be null, got an integer (1)");
@@ -230,9 +230,9 @@ static void regular_expressions_that_explode(void **state)
         buf_char(&text, '\0');
         schema_failures failures;
         bay_err err = check_once(text.at, instance.at, &failures);
-        assert_true(err == BAY_LIMIT || err == BAY_INVALID); /* PCRE2 sees through some */
+        assert_true(err == BAY_ERR_LIMIT || err == BAY_ERR_INVALID); /* PCRE2 sees through some */
         if (i == 0) {
-            assert_int_equal(err, BAY_LIMIT);
+            assert_int_equal(err, BAY_ERR_LIMIT);
             assert_non_null(strstr(failures.item[0].text.at, "by a pattern"));
         }
     }
@@ -281,7 +281,7 @@ static void large_arrays_without_equals(void **state)
     buf_lit(&instance, ",{\"l\":[49999e0],\"\\u006b\":49999.0}]");
     buf_char(&instance, '\0');
     schema_failures failures;
-    assert_int_equal(check_once("{\"uniqueItems\":true}", instance.at, &failures), BAY_INVALID);
+    assert_int_equal(check_once("{\"uniqueItems\":true}", instance.at, &failures), BAY_ERR_INVALID);
     assert_non_null(strstr(failures.item[0].text.at, "items 150000 and 150001 are equal"));
     /* strings that differ only behind what is hashed */
     buf_clear(&instance);
@@ -340,7 +340,7 @@ static void scratch_is_bounded(void **state)
         }
         buf_lit(&instance, "]}");
         buf_char(&instance, '\0');
-        assert_int_equal(check_text_of(compiled, instance.at, &failures), BAY_LIMIT);
+        assert_int_equal(check_text_of(compiled, instance.at, &failures), BAY_ERR_LIMIT);
         assert_non_null(strstr(failures.item[0].text.at, "max_scratch_bytes"));
     }
     buf_clear(&instance);
@@ -348,7 +348,7 @@ static void scratch_is_bounded(void **state)
     repeat(&instance, "0123456789abcdef", 1000);
     buf_lit(&instance, "\"}");
     buf_char(&instance, '\0');
-    assert_int_equal(check_text_of(compiled, instance.at, &failures), BAY_LIMIT);
+    assert_int_equal(check_text_of(compiled, instance.at, &failures), BAY_ERR_LIMIT);
     buf_fini(&instance);
     schema_free(compiled);
 }
@@ -374,7 +374,7 @@ static void a_hundred_required_names(void **state)
     assert_int_equal(check_once(text.at, instance.at, NULL), BAY_OK);
     schema_failures failures;
     memcpy(strstr(instance.at, "n99"), "m99", 3);
-    assert_int_equal(check_once(text.at, instance.at, &failures), BAY_INVALID);
+    assert_int_equal(check_once(text.at, instance.at, &failures), BAY_ERR_INVALID);
     assert_int_equal(failures.count, 1);
     assert_string_equal(failures.item[0].text.at, "the value lacks the required property \"n99\"");
     buf_fini(&text);

@@ -40,17 +40,17 @@ static void every_allocation_fails_in_turn(void **state)
         schema *compiled = NULL;
         bay_diag diag = {0};
         bay_err err = schema_compile(json_root(&text), NULL, &compiled, &diag);
-        if (err != BAY_OK && err != BAY_NOMEM) {
+        if (err != BAY_OK && err != BAY_ERR_NOMEM) {
             print_error("%d: %s\n", (int)err, diag.text);
         }
-        assert_true(err == BAY_OK || err == BAY_NOMEM);
+        assert_true(err == BAY_OK || err == BAY_ERR_NOMEM);
         if (err == BAY_OK) {
             schema_failures failures;
             err = schema_check(compiled, json_root(&instance), NULL, &failures);
-            if (err != BAY_OK && err != BAY_NOMEM) {
+            if (err != BAY_OK && err != BAY_ERR_NOMEM) {
                 print_error("%s\n", failures.item[0].text.at);
             }
-            assert_true(err == BAY_OK || err == BAY_NOMEM);
+            assert_true(err == BAY_OK || err == BAY_ERR_NOMEM);
             is_done |= err == BAY_OK;
             schema_free(compiled);
         } else {
@@ -107,8 +107,8 @@ static void *work(void *argument)
     for (int i = 0; i < 300 && self->wrong == 0; i++) {
         self->wrong +=
             schema_check(self->compiled, json_root(&docs[0]), &scratch, &failures) != BAY_OK;
-        self->wrong +=
-            schema_check(self->compiled, json_root(&docs[1]), &scratch, &failures) != BAY_INVALID;
+        self->wrong += schema_check(self->compiled, json_root(&docs[1]), &scratch, &failures) !=
+                       BAY_ERR_INVALID;
         self->wrong += failures.count != 2;
     }
     schema_state_fini(&scratch);

@@ -35,11 +35,11 @@ static bool differs(const schema *compiled, bay_err compile_err, json_val one, s
     json_val data = json_get(one, STR("data"));
     bay_err err = schema_check(compiled, data, state, &failures);
     assert_int_equal(schema_check(compiled, data, NULL, NULL), err);
-    if (err == BAY_INVALID) {
+    if (err == BAY_ERR_INVALID) {
         assert_true(failures.count > 0);
         assert_true(failures.item[0].text.len > 0);
     }
-    return err != (is_expected ? BAY_OK : BAY_INVALID);
+    return err != (is_expected ? BAY_OK : BAY_ERR_INVALID);
 }
 
 /* The required files hold that it is an annotation. */

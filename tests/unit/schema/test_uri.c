@@ -82,7 +82,7 @@ static void respects_its_bound(void **state)
     buf out;
     buf_init(&out, 8);
     schema_uri_resolve(STR("http://example.com/a/b"), STR("c"), &out);
-    assert_int_equal(out.err, BAY_LIMIT);
+    assert_int_equal(out.err, BAY_ERR_LIMIT);
     buf_fini(&out);
 }
 

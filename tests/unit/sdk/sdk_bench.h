@@ -54,7 +54,7 @@ static inline bool rig_try_start(rig *self, bay_server *server)
         err = mcp_server_new(&options, &sdk_server_service, server, &server->engine);
     }
     if (err != BAY_OK) {
-        assert_int_equal(err, BAY_NOMEM);
+        assert_int_equal(err, BAY_ERR_NOMEM);
         loop_free(self->loop);
         bay_server_free(server);
         return false;
@@ -62,7 +62,7 @@ static inline bool rig_try_start(rig *self, bay_server *server)
     bay_diag diag = {.code = BAY_OK};
     err = sdk_tasks_open(server, &diag);
     if (err != BAY_OK) {
-        assert_int_equal(err, BAY_NOMEM);
+        assert_int_equal(err, BAY_ERR_NOMEM);
         mcp_server_free(server->engine);
         loop_free(self->loop);
         bay_server_free(server);

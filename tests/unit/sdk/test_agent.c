@@ -7,7 +7,7 @@ static void say_done(bay_task *task, const bay_message *message, void *user)
     bay_task_complete(task, user != NULL ? user : "done");
 }
 
-static bay_agent *agent_new(bay_task_handler handler)
+static bay_agent *agent_new(bay_task_handler_fn handler)
 {
     bay_agent *agent = bay_agent_new("test", "1.0.0", "Tests.");
     assert_non_null(bay_agent_skill(agent, "one", "One", "The first.", handler, NULL));
@@ -19,11 +19,11 @@ static bay_agent *agent_new(bay_task_handler handler)
 static void expect_error(bay_agent *agent, const char *part)
 {
     bay_diag diag = {.code = BAY_OK};
-    assert_int_equal(bay_agent_check(agent, &diag), BAY_INVALID);
+    assert_int_equal(bay_agent_check(agent, &diag), BAY_ERR_INVALID);
     if (strstr(diag.text, part) == NULL) {
         fail_msg("\"%s\" lacks \"%s\"", diag.text, part);
     }
-    assert_int_equal(bay_agent_listen(agent, "127.0.0.1:0", &diag), BAY_INVALID);
+    assert_int_equal(bay_agent_listen(agent, "127.0.0.1:0", &diag), BAY_ERR_INVALID);
     bay_agent_free(agent);
 }
 
@@ -37,11 +37,11 @@ static void bad_registrations_are_told_before_serving(void **state)
     bay_agent_skill(agent, "one", "Again", "Again.", say_done, NULL);
     expect_error(agent, "one of that id already");
     agent = agent_new(say_done);
-    bay_ability_tag(bay_agent_skill(agent, "two", "Two", "No handler.", NULL, NULL), "x");
+    bay_skill_tag(bay_agent_skill(agent, "two", "Two", "No handler.", NULL, NULL), "x");
     expect_error(agent, "no handler");
     agent = agent_new(say_done);
-    bay_agent_set(agent, BAY_AGENT_THREADS, 100000);
-    expect_error(agent, "BAY_AGENT_THREADS");
+    bay_agent_set(agent, BAY_AGENT_SETTING_THREADS, 100000);
+    expect_error(agent, "BAY_AGENT_SETTING_THREADS");
     agent = agent_new(say_done);
     bay_agent_url(agent, "ftp://example.com");
     expect_error(agent, "bay_agent_url");
@@ -73,7 +73,7 @@ static void bad_registrations_are_told_before_serving(void **state)
     bay_agent_mtls(agent, "mtls");
     expect_error(agent, "bay_agent_tls");
     agent = agent_new(say_done);
-    bay_agent_scheme(agent, "s", "{}", NULL, NULL, "other");
+    bay_agent_scheme(agent, "s", "{}", "other", NULL, NULL);
     expect_error(agent, "no scheme \"other\"");
     agent = agent_new(say_done);
     bay_agent_require(agent, "nobody", NULL);
@@ -86,7 +86,7 @@ static void bad_registrations_are_told_before_serving(void **state)
     bay_agent_signing_key(agent, "no key", NULL, NULL);
     expect_error(agent, "bay_agent_signing_key");
     bay_agent_free(NULL);
-    assert_int_equal(bay_agent_check(NULL, NULL), BAY_NOMEM);
+    assert_int_equal(bay_agent_check(NULL, NULL), BAY_ERR_NOMEM);
 }
 
 static void strangers_do_not_reach_an_agent_that_asks_for_nothing(void **state)
@@ -97,7 +97,7 @@ static void strangers_do_not_reach_an_agent_that_asks_for_nothing(void **state)
     bay_diag diag = {.code = BAY_OK};
     bay_agent *agent = agent_new(say_done);
     for (size_t i = 0; i < ARRAY_LEN(addresses); i++) {
-        assert_int_equal(bay_agent_listen(agent, addresses[i], &diag), BAY_DENIED);
+        assert_int_equal(bay_agent_listen(agent, addresses[i], &diag), BAY_ERR_DENIED);
         assert_non_null(strstr(diag.text, "bay_agent_open_on_purpose"));
         assert_int_equal(bay_agent_port(agent), 0);
     }
@@ -111,10 +111,10 @@ static void strangers_do_not_reach_an_agent_that_asks_for_nothing(void **state)
     agent = agent_new(say_done); /* keys, and a door that is open */
     bay_agent_api_key(agent, "key", "header", "X-API-Key", NULL, NULL);
     bay_agent_open_on_purpose(agent);
-    assert_int_equal(bay_agent_check(agent, &diag), BAY_INVALID);
+    assert_int_equal(bay_agent_check(agent, &diag), BAY_ERR_INVALID);
     assert_non_null(strstr(diag.text, "security scheme"));
     assert_non_null(strstr(diag.text, "bay_agent_open_on_purpose"));
-    assert_int_equal(bay_agent_listen(agent, "127.0.0.1:0", &diag), BAY_INVALID);
+    assert_int_equal(bay_agent_listen(agent, "127.0.0.1:0", &diag), BAY_ERR_INVALID);
     assert_int_equal(bay_agent_port(agent), 0);
     bay_agent_free(agent);
 }
@@ -131,10 +131,10 @@ static void the_card_says_what_was_registered(void **state)
 {
     (void)state;
     bay_agent *agent = bay_agent_new("test", "1.0.0", "Tests.");
-    bay_ability *skill = bay_agent_skill(agent, "one", "One", "The first.", say_done, NULL);
-    bay_ability_tag(skill, "tag");
-    bay_ability_example(skill, "an \"example\"");
-    bay_ability_output(skill, "text/markdown");
+    bay_skill *skill = bay_agent_skill(agent, "one", "One", "The first.", say_done, NULL);
+    bay_skill_tag(skill, "tag");
+    bay_skill_example(skill, "an \"example\"");
+    bay_skill_output_mode(skill, "text/markdown");
     bay_agent_skill(agent, "two", "Two", "The second.", say_done, NULL);
     bay_agent_provider(agent, "Org", "https://org.example");
     bay_agent_documentation(agent, "https://docs.example");
@@ -185,7 +185,7 @@ static void the_card_is_served_in_three_forms_and_changes(void **state)
     assert_true(card_has(agent, "docs.example"));
     agent_expect(agent, "/.well-known/agent-card.json", "", NULL, 200, "docs.example");
     bay_agent_url(agent, "nonsense");
-    assert_int_equal(bay_agent_update(agent, NULL), BAY_INVALID);
+    assert_int_equal(bay_agent_update(agent, NULL), BAY_ERR_INVALID);
     agent_expect(agent, "/.well-known/agent-card.json", "", NULL, 200, "docs.example");
     bay_agent_free(agent);
 }
@@ -224,13 +224,13 @@ static void converse(bay_task *task, const bay_message *message, void *user)
     } else if (str_eq(text, STR("fail"))) {
         assert_int_equal(bay_task_failf(task, "for %s", "a reason"), BAY_OK);
     } else if (str_eq(text, STR("work"))) {
-        assert_int_equal(bay_task_status(task, BAY_WORKING, "working"), BAY_OK);
-        assert_int_equal(bay_task_reply(task, "too late"), BAY_STATE);
+        assert_int_equal(bay_task_status(task, BAY_TASK_STATE_WORKING, "working"), BAY_OK);
+        assert_int_equal(bay_task_reply(task, "too late"), BAY_ERR_STATE);
         assert_int_equal(bay_task_complete(task, NULL), BAY_OK);
     } else if (!str_eq(text, STR("nothing"))) {
         assert_int_equal(bay_task_completef(task, "%s", "done"), BAY_OK);
     }
-    self->after = bay_task_status(task, BAY_WORKING, "late");
+    self->after = bay_task_status(task, BAY_TASK_STATE_WORKING, "late");
 }
 
 static bay_agent *talker_new(heard *seen, bool is_on_loop)
@@ -270,7 +270,7 @@ static void a_message_is_answered_as_its_handler_says(void **state)
                      200, "TASK_STATE_COMPLETED");
         assert_true(!seen.accepts_html && seen.accepts_plain);
         bay_agent_free(agent);
-        assert_int_equal(seen.after, BAY_STATE);
+        assert_int_equal(seen.after, BAY_ERR_STATE);
     }
 }
 
@@ -337,8 +337,8 @@ static void credentials_are_asked_for_and_tell_who_calls(void **state)
     heard seen = {.after = BAY_OK};
     bay_agent *agent = bay_agent_new("test", "1.0.0", "Tests.");
     bay_agent_skill(agent, "one", "One", "The first.", converse, &seen);
-    bay_ability_require(bay_agent_skill(agent, "two", "Two", "Needs more.", converse, &seen),
-                        "token", "run");
+    bay_skill_require(bay_agent_skill(agent, "two", "Two", "Needs more.", converse, &seen), "token",
+                      "run");
     bay_agent_api_key(agent, "key", "header", "X-API-Key", NULL, NULL);
     bay_agent_api_key_add(agent, "key", "secret", "alice", NULL);
     bay_agent_http_auth(agent, "token", "Bearer", verify_token, NULL);
@@ -375,8 +375,8 @@ static void an_agent_is_served_stopped_and_served_again(void **state)
     (void)state;
     bay_agent *agent = agent_new(say_done);
     bay_diag diag = {.code = BAY_OK};
-    assert_int_equal(bay_agent_dispatch(agent), BAY_STATE);
-    assert_int_equal(bay_agent_run(agent, &diag), BAY_STATE);
+    assert_int_equal(bay_agent_dispatch(agent), BAY_ERR_STATE);
+    assert_int_equal(bay_agent_run(agent, &diag), BAY_ERR_STATE);
     assert_int_equal(bay_agent_fd(agent), -1);
     for (int i = 0; i < 2; i++) {
         agent_listen(agent);
@@ -385,9 +385,9 @@ static void an_agent_is_served_stopped_and_served_again(void **state)
         bay_agent_stop(agent);
         assert_int_equal(bay_agent_run(agent, &diag), BAY_OK);
         assert_int_equal(bay_agent_port(agent), 0);
-        assert_int_equal(bay_agent_dispatch(agent), BAY_EOF);
+        assert_int_equal(bay_agent_dispatch(agent), BAY_ERR_EOF);
     }
-    assert_int_equal(bay_agent_listen(agent, "127.0.0.1:none", &diag), BAY_INVALID);
+    assert_int_equal(bay_agent_listen(agent, "127.0.0.1:none", &diag), BAY_ERR_INVALID);
     bay_agent_free(agent);
 }
 

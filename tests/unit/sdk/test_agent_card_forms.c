@@ -55,12 +55,12 @@ static void expect_signed(bay_str text)
 static bay_agent *rich_agent(void)
 {
     bay_agent *agent = bay_agent_new("rich", "1.0.0", "Has all there is.");
-    bay_ability *skill = bay_agent_skill(agent, "one", "One", "The first.", say_done, NULL);
-    bay_ability_tag(skill, "tag");
-    bay_ability_example(skill, "an example");
-    bay_ability_input(skill, "text/plain");
-    bay_ability_output(skill, "text/markdown");
-    bay_ability_require(skill, "token", "run");
+    bay_skill *skill = bay_agent_skill(agent, "one", "One", "The first.", say_done, NULL);
+    bay_skill_tag(skill, "tag");
+    bay_skill_example(skill, "an example");
+    bay_skill_input_mode(skill, "text/plain");
+    bay_skill_output_mode(skill, "text/markdown");
+    bay_skill_require(skill, "token", "run");
     bay_agent_provider(agent, "Org", "https://org.example");
     bay_agent_documentation(agent, "https://docs.example");
     bay_agent_icon(agent, "https://icon.example/i.png");
@@ -71,11 +71,11 @@ static bay_agent *rich_agent(void)
     bay_agent_scheme(agent, "oauth",
                      "{\"oauth2SecurityScheme\":{\"flows\":{\"clientCredentials\":{\"tokenUrl\":"
                      "\"https://id.example/token\",\"scopes\":{\"run\":\"Run\"}}}}}",
-                     believe, NULL, NULL);
+                     NULL, believe, NULL);
     bay_agent_scheme(agent, "open",
                      "{\"openIdConnectSecurityScheme\":{\"openIdConnectUrl\":"
                      "\"https://id.example/.well-known/openid-configuration\"}}",
-                     believe, NULL, NULL);
+                     NULL, believe, NULL);
     bay_agent_require(agent, "key", NULL);
     bay_agent_require(agent, "oauth", "run");
     bay_agent_extended(agent, "{\"description\":\"For friends.\",\"skills\":[{\"id\":\"one\","

@@ -13,7 +13,7 @@ static void handle(bay_task *task, const bay_message *message, void *user)
         bay_message *answer = bay_message_new();
         bay_message_add_textf(answer, "%d", 1);
         bay_message_add_data(answer, "{}");
-        bay_message_add_meta(answer, "a", "b");
+        bay_message_add_metadata(answer, "a", "b");
         (void)bay_task_reply_message(task, answer);
         bay_message_free(answer);
     } else if (strcmp(what, "ask") == 0) {
@@ -31,8 +31,8 @@ static void handle(bay_task *task, const bay_message *message, void *user)
 static bay_agent *make(void)
 {
     bay_agent *agent = bay_agent_new("memory", "1.0.0", "Lacks some.");
-    bay_ability *skill = bay_agent_skill(agent, "one", "One", "The first.", handle, NULL);
-    bay_ability_tag(skill, "tag");
+    bay_skill *skill = bay_agent_skill(agent, "one", "One", "The first.", handle, NULL);
+    bay_skill_tag(skill, "tag");
     bay_agent_skill(agent, "two", "Two", "The second.", handle, NULL);
     bay_agent_extension(agent, "urn:x", "An extension.", false, "{}");
     bay_agent_api_key(agent, "key", "header", "X-API-Key", NULL, NULL);

@@ -75,7 +75,7 @@ static void on_closed(void *user, http_exchange *exchange, bool is_complete)
 
 static const http_handler handler = {.request = on_request, .closed = on_closed};
 
-static void on_log(void *user, bay_log_level level, const char *component, const char *text)
+static void on_log(bay_log_level level, const char *component, const char *text, void *user)
 {
     office *self = user;
     (void)level;
@@ -239,7 +239,7 @@ static void webhooks_that_are_refused(void **state)
     for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
         a2a_fault fault = {.error = A2A_NO_ERROR};
         bay_err err = agent_push_url(self.push_sender, str_of(urls[i]), &fault);
-        if (err != BAY_DENIED && err != BAY_INVALID) {
+        if (err != BAY_ERR_DENIED && err != BAY_ERR_INVALID) {
             fail_msg("allowed: %s", urls[i]);
         }
         assert_int_equal(fault.error, A2A_E_INVALID_PARAMS);
@@ -440,10 +440,10 @@ static void what_cannot_be_taken_is_nobodys(void **state)
     assert_int_equal(one.err, BAY_OK);
     assert_int_equal(take(&self, "http://127.0.0.1:%/", "a", &two), BAY_OK);
     UNTIL(&self, two.calls == 1);
-    assert_int_equal(two.err, BAY_LIMIT); /* of the webhook */
-    assert_int_equal(kept(&self), 1);     /* and its row is gone */
+    assert_int_equal(two.err, BAY_ERR_LIMIT); /* of the webhook */
+    assert_int_equal(kept(&self), 1);         /* and its row is gone */
     assert_int_equal(take(&self, "http://127.0.0.1:%/", "b", &two), BAY_OK);
-    assert_int_equal(take(&self, "http://127.0.0.1:%/", "c", &three), BAY_LIMIT); /* of all */
+    assert_int_equal(take(&self, "http://127.0.0.1:%/", "c", &three), BAY_ERR_LIMIT); /* of all */
     assert_int_equal(three.calls, 0);
     UNTIL(&self, two.calls == 1);
     assert_int_equal(two.err, BAY_OK);
@@ -466,7 +466,7 @@ static void what_was_taken_survives(void **state)
     assert_int_equal(take(&self, "http://127.0.0.1:%/two", "b", &two), BAY_OK);
     agent_push_free(self.push_sender);
     UNTIL(&self, two.calls == 1);
-    assert_int_equal(two.err, BAY_CANCELLED);
+    assert_int_equal(two.err, BAY_ERR_CANCELLED);
     buf_clear(&self.seen);
     hire(&self);
     UNTIL(&self, self.requests >= 3 && agent_push_waiting(self.push_sender) == 0);
@@ -494,7 +494,7 @@ static void without_a_store_it_is_queued(void **state)
     agent_push_free(self.push_sender);
     self.push_sender = NULL;
     assert_int_equal(two.calls, 1);
-    assert_int_equal(two.err, BAY_CANCELLED);
+    assert_int_equal(two.err, BAY_ERR_CANCELLED);
     self.store = kept_aside;
     office_fini(&self);
 }
@@ -518,7 +518,7 @@ static void a_store_that_fails_takes_nothing(void **state)
     UNTIL(&self, one.calls == 1 && self.requests == 1);
     assert_int_equal(take(&self, "http://127.0.0.1:%/two", "b", &one), BAY_OK);
     UNTIL(&self, one.calls == 1);
-    assert_int_equal(one.err, BAY_LIMIT);
+    assert_int_equal(one.err, BAY_ERR_LIMIT);
     assert_int_equal(agent_push_waiting(self.push_sender), 1);
     office_fini(&self);
 }
@@ -532,7 +532,7 @@ static void rules_become_others(void **state)
     notify(&self, "http://127.0.0.1:%/", "");
     UNTIL(&self, agent_push_dead(self.push_sender) == 1);
     assert_int_equal(agent_push_allow(self.push_sender, &allow, 1, NULL), BAY_OK);
-    assert_int_equal(agent_push_allow(self.push_sender, &wrong, 1, NULL), BAY_SYNTAX);
+    assert_int_equal(agent_push_allow(self.push_sender, &wrong, 1, NULL), BAY_ERR_SYNTAX);
     notify(&self, "http://127.0.0.1:%/", "");
     UNTIL(&self, self.requests == 1);
     office_fini(&self);
@@ -581,7 +581,7 @@ static void rules_that_are_none(void **state)
     agent_push *push_sender = NULL;
     bay_diag diag = {.code = BAY_OK};
     agent_push_options options = {.loop = self.loop, .allow = &allow, .allow_count = 1};
-    assert_int_equal(agent_push_new(&options, &push_sender, &diag), BAY_SYNTAX);
+    assert_int_equal(agent_push_new(&options, &push_sender, &diag), BAY_ERR_SYNTAX);
     assert_non_null(strstr(diag.text, "10.0.0"));
     agent_push_free(NULL);
     office_fini(&self);
@@ -628,7 +628,7 @@ static void without_memory(void **state)
             agent_push_free(push_sender);
             loop_free(on);
         }
-        assert_true(err == BAY_OK || err == BAY_NOMEM);
+        assert_true(err == BAY_OK || err == BAY_ERR_NOMEM);
         failing_memory_check();
     }
 }

@@ -150,7 +150,7 @@ static void begin(bench *b, bool may_resume)
     int before = b->loads;
     assert_int_equal(a2a_agent_new(&options, &b->agent), BAY_OK);
     assert_int_equal(agent_store_load(b->kept, b->agent, may_resume, loaded, b), BAY_OK);
-    assert_int_equal(agent_store_load(b->kept, b->agent, may_resume, loaded, b), BAY_STATE);
+    assert_int_equal(agent_store_load(b->kept, b->agent, may_resume, loaded, b), BAY_ERR_STATE);
     rig_turn_until(b->rig, b->loads == before + 1);
     a2a_agent_tick(b->agent);
 }
@@ -183,9 +183,9 @@ static void refuses_bad_names(void **state)
 {
     store_rig *rig = *state;
     agent_store *none = NULL;
-    assert_int_equal(agent_store_new(rig->store, STR(""), &none), BAY_INVALID);
+    assert_int_equal(agent_store_new(rig->store, STR(""), &none), BAY_ERR_INVALID);
     assert_int_equal(agent_store_new(rig->store, STR("a name that is far too long"), &none),
-                     BAY_INVALID);
+                     BAY_ERR_INVALID);
     assert_null(none);
     agent_store_free(NULL);
 }
@@ -634,7 +634,7 @@ static void removes_blocks_with_their_task(void **state)
     a2a_turn_end(b.held);
     b.rig->now_ms += UINT64_C(8) * 24 * 3600 * 1000;
     a2a_agent_tick(b.agent);
-    assert_int_equal(ask(b.rig, &a, get, STR("tasks"), str_of(id)), BAY_NOTFOUND);
+    assert_int_equal(ask(b.rig, &a, get, STR("tasks"), str_of(id)), BAY_ERR_NOT_FOUND);
     assert_int_equal(a.held_rows, 0);
     answer_clear(&a);
     end(&b);

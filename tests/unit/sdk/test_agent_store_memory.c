@@ -270,7 +270,7 @@ static void run(bool may_fail)
         if (err == BAY_OK) {
             look(most);
         }
-        assert_true(err == BAY_OK || err == BAY_NOMEM);
+        assert_true(err == BAY_OK || err == BAY_ERR_NOMEM);
         assert_true(may_fail || (most == CHUNKS && today.chunks == CHUNKS));
         close_agent();
         store_close(today.store, on_closed, NULL);

@@ -29,7 +29,7 @@ static void *emit(void *argument)
         if (bay_artifact_append(artifact, text) != BAY_OK) {
             break;
         }
-        (void)bay_task_status(self->task, BAY_WORKING, text);
+        (void)bay_task_status(self->task, BAY_TASK_STATE_WORKING, text);
     }
     (void)bay_artifact_close(artifact);
     bay_task_release(self->task);
@@ -43,7 +43,7 @@ static void write_together(bay_task *task, const bay_message *message, void *use
     (void)user;
     emitter emitters[EMITTERS];
     for (int i = 0; i < EMITTERS; i++) {
-        emitters[i] = (emitter){.task = bay_task_keep(task), .number = i};
+        emitters[i] = (emitter){.task = bay_task_defer(task), .number = i};
         assert_int_equal(pthread_create(&emitters[i].id, NULL, emit, &emitters[i]), 0);
     }
     for (int i = 0; i < EMITTERS; i++) {
@@ -55,7 +55,7 @@ static void write_together(bay_task *task, const bay_message *message, void *use
 static void *finish_later(void *argument)
 {
     bay_task *task = argument;
-    (void)bay_task_status(task, BAY_WORKING, NULL);
+    (void)bay_task_status(task, BAY_TASK_STATE_WORKING, NULL);
     (void)bay_task_sleep(task, 1);
     (void)bay_task_complete(task, "later");
     bay_task_release(task);
@@ -68,7 +68,7 @@ static void hand_over(bay_task *task, const bay_message *message, void *user)
     static atomic_int next;
     (void)message;
     assert_int_equal(
-        pthread_create(&ids[atomic_fetch_add(&next, 1)], NULL, finish_later, bay_task_keep(task)),
+        pthread_create(&ids[atomic_fetch_add(&next, 1)], NULL, finish_later, bay_task_defer(task)),
         0);
 }
 
@@ -76,11 +76,11 @@ static void wait_to_be_cancelled(bay_task *task, const bay_message *message, voi
 {
     atomic_int *cancelled = user;
     (void)message;
-    (void)bay_task_status(task, BAY_WORKING, NULL);
+    (void)bay_task_status(task, BAY_TASK_STATE_WORKING, NULL);
     if (!bay_task_sleep(task, 3600000)) {
         assert_true(bay_task_is_cancelled(task));
         bay_err err = bay_task_complete(task, "too late");
-        assert_true(err == BAY_STATE || err == BAY_CLOSED);
+        assert_true(err == BAY_ERR_STATE || err == BAY_ERR_CLOSED);
         atomic_fetch_add(cancelled, 1);
     }
 }
@@ -91,8 +91,8 @@ static void *never_stop(void *argument)
 {
     bay_task *task = argument;
     bay_err err = BAY_OK;
-    while (err == BAY_OK || err == BAY_LIMIT) { /* too many wait already */
-        err = bay_task_status(task, BAY_WORKING, "and on");
+    while (err == BAY_OK || err == BAY_ERR_LIMIT) { /* too many wait already */
+        err = bay_task_status(task, BAY_TASK_STATE_WORKING, "and on");
         atomic_fetch_add(&said, err == BAY_OK);
     }
     bay_task_release(task);
@@ -106,7 +106,7 @@ static void say_without_end(bay_task *task, const bay_message *message, void *us
     (void)user;
     pthread_t ids[EMITTERS];
     for (int i = 0; i < EMITTERS; i++) {
-        assert_int_equal(pthread_create(&ids[i], NULL, never_stop, bay_task_keep(task)), 0);
+        assert_int_equal(pthread_create(&ids[i], NULL, never_stop, bay_task_defer(task)), 0);
     }
     for (int i = 0; i < EMITTERS; i++) {
         pthread_join(ids[i], NULL);
@@ -118,16 +118,16 @@ static void be_quick(bay_task *task, const bay_message *message, void *user)
     (void)message;
     (void)user;
     for (int i = 0; i < 5; i++) {
-        (void)bay_task_status(task, BAY_WORKING, "going on");
+        (void)bay_task_status(task, BAY_TASK_STATE_WORKING, "going on");
     }
     (void)bay_task_complete(task, NULL);
 }
 
-static bay_agent *serve(bay_task_handler handler, void *user)
+static bay_agent *serve(bay_task_handler_fn handler, void *user)
 {
     bay_agent *agent = bay_agent_new("threads", "1", "Runs threads.");
     bay_agent_skill(agent, "one", "One", "The only one.", handler, user);
-    bay_agent_set(agent, BAY_AGENT_THREADS, 4);
+    bay_agent_set(agent, BAY_AGENT_SETTING_THREADS, 4);
     agent_listen(agent);
     return agent;
 }

@@ -6,7 +6,7 @@
 
 #include <openssl/x509v3.h>
 
-#include "patchbay/a2a_client.h"
+#include "patchbay/caller.h"
 
 static char principal[256];
 
@@ -56,7 +56,7 @@ static void a_token_must_be_for_this_agent(void **state)
     bay_agent_scheme(agent, "oauth",
                      "{\"oauth2SecurityScheme\":{\"flows\":{\"clientCredentials\":{\"tokenUrl\":"
                      "\"https://issuer.example/token\",\"scopes\":{\"run\":\"Runs.\"}}}}}",
-                     NULL, NULL, "jwt");
+                     "jwt", NULL, NULL);
     bay_agent_require(agent, "jwt", "run");
     agent_listen(agent);
     expect_token(agent, key, CLAIMS("https://issuer.example", "agent", "4102444800", "run"), 200);
@@ -92,9 +92,9 @@ static bay_agent *guarded_new(bool has_handler, bool is_guarded_first)
     bay_agent *agent = bay_agent_new("trust", "1.0.0", "Trusts few.");
     for (int i = 0; i < 2; i++) {
         if ((i == 0) == is_guarded_first) {
-            bay_ability_require(bay_agent_skill(agent, "guarded", "Guarded", "Needs more.", ask_on,
-                                                (void *)"guarded"),
-                                "key", "run");
+            bay_skill_require(bay_agent_skill(agent, "guarded", "Guarded", "Needs more.", ask_on,
+                                              (void *)"guarded"),
+                              "key", "run");
         } else {
             bay_agent_skill(agent, "open", "Open", "Needs little.", ask_on, (void *)"open");
         }
@@ -197,7 +197,7 @@ static void the_card_is_signed_in_each_of_its_forms(void **state)
         agent_ask(agent, &client, "GET", paths[i][0], paths[i][1], NULL);
         assert_int_equal(json_parse(&doc, buf_view(&client.body), NULL, &memory, NULL), BAY_OK);
         assert_int_equal(card_verify(json_root(&doc), keys, NULL), BAY_OK);
-        assert_int_equal(card_verify(json_root(&doc), others, NULL), BAY_DENIED);
+        assert_int_equal(card_verify(json_root(&doc), others, NULL), BAY_ERR_DENIED);
         card_signer signer;
         assert_int_equal(card_signers(json_root(&doc), &memory, &signer, 1), 1);
         assert_true(str_eq(signer.key_id, STR("mine")));
@@ -220,7 +220,7 @@ static bay_err call_as(uint16_t port, const identity *server, const identity *cl
 {
     char address[64];
     bay_caller *caller = NULL;
-    bay_response *response = NULL;
+    bay_caller_reply *response = NULL;
     bay_diag diag = {.code = BAY_OK};
     bay_caller_options *options = bay_caller_options_new();
     bay_caller_options_tls(options, server->certificate,
@@ -231,7 +231,7 @@ static bay_err call_as(uint16_t port, const identity *server, const identity *cl
     bay_caller_options_free(options);
     if (err == BAY_OK) {
         err = bay_caller_send_wait(caller, "x", &response, &diag);
-        bay_response_free(response);
+        bay_caller_reply_free(response);
         bay_caller_close(caller);
     }
     return err;
@@ -252,7 +252,7 @@ static void a_certificate_is_a_credential(void **state)
     agent_listen(agent);
     uint16_t port = bay_agent_port(agent);
     assert_int_equal(pthread_create(&thread, NULL, serve, agent), 0);
-    assert_int_equal(call_as(port, &server, NULL), BAY_REMOTE);
+    assert_int_equal(call_as(port, &server, NULL), BAY_ERR_REMOTE);
     assert_int_equal(call_as(port, &server, &client), BAY_OK);
     bay_agent_stop(agent);
     pthread_join(thread, &failed);

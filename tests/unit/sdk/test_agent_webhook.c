@@ -59,7 +59,7 @@ static void work(bay_task *task, const bay_message *message, void *user)
 {
     (void)message;
     (*(int *)user)++;
-    assert_int_equal(bay_task_status(task, BAY_WORKING, "working"), BAY_OK);
+    assert_int_equal(bay_task_status(task, BAY_TASK_STATE_WORKING, "working"), BAY_OK);
     assert_int_equal(bay_task_complete(task, "done"), BAY_OK);
 }
 

@@ -3,15 +3,15 @@
 
 static bay_tool *add_tool(bay_server *server)
 {
-    return bay_server_tool(server, "t", NULL, NULL, reply_ok, NULL);
+    return bay_server_tool_schema(server, "t", NULL, NULL, reply_ok, NULL);
 }
 
 static void expect_error(bay_server *server, const char *wanted)
 {
     bay_diag diag = {0};
-    assert_int_equal(bay_server_check(server, &diag), BAY_INVALID);
+    assert_int_equal(bay_server_check(server, &diag), BAY_ERR_INVALID);
     assert_has(diag.text, wanted);
-    assert_int_equal(bay_server_check(server, NULL), BAY_INVALID);
+    assert_int_equal(bay_server_check(server, NULL), BAY_ERR_INVALID);
     assert_int_equal(server->errors.count, 1); /* told once, however often it is checked */
     bay_server_free(server);
 }

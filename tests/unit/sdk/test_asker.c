@@ -93,7 +93,7 @@ static const asker_kind kind = {
     .noun = "thing",
     .items = "things",
     .most = MOST,
-    .closing = BAY_CLOSED,
+    .closing = BAY_ERR_CLOSED,
     .settle = settle,
     .send = on_send,
     .withdraw = on_withdraw,
@@ -153,7 +153,7 @@ static void bounds_are_held(void **state)
     for (int i = 1; i < MOST; i++) {
         thing_start(&self, i);
     }
-    assert_int_equal(asker_item_start(&more->item, &diag), BAY_BUSY);
+    assert_int_equal(asker_item_start(&more->item, &diag), BAY_ERR_BUSY);
     assert_string_equal(diag.text, "3 things are under way");
     asker_item_drop(&first->item);
     mem_free(first);
@@ -161,11 +161,11 @@ static void bounds_are_held(void **state)
     assert_int_equal(asker_item_start(&more->item, NULL), BAY_OK);
     assert_true(asker_close(&self));
     thing *late = thing_new(&self, 10);
-    assert_int_equal(asker_item_start(&late->item, &diag), BAY_CLOSED);
+    assert_int_equal(asker_item_start(&late->item, &diag), BAY_ERR_CLOSED);
     assert_string_equal(diag.text, "the thing is being closed");
     assert_false(asker_close(&self));
-    assert_int_equal(asker_turn(&self, 0), BAY_STATE);
-    assert_int_equal(asker_check_waiting(&self, NULL), BAY_STATE);
+    assert_int_equal(asker_turn(&self, 0), BAY_ERR_STATE);
+    assert_int_equal(asker_check_waiting(&self, NULL), BAY_ERR_STATE);
     mem_free(late);
     asker_end_all(&self, "gone");
     told("withdraw1 withdraw2 withdraw9 lost1 lost2 lost9 ");
@@ -194,7 +194,7 @@ static void an_end_is_told_in_a_later_turn(void **state)
 static void what_waits_goes_in_its_order_or_fails(void **state)
 {
     asker self;
-    bay_diag fault = {.code = BAY_CONNECT};
+    bay_diag fault = {.code = BAY_ERR_CONNECT};
     (void)state;
     open_one(&self);
     thing *things[MOST];
@@ -258,8 +258,8 @@ static void who_waits_gets_the_answer(void **state)
     one = thing_start(&self, 2);
     one->item.wait = &wait;
     one->item.answer = one; /* as an error has one */
-    on_fail(&one->item, BAY_REMOTE, "no");
-    assert_int_equal(asker_await(&self, &wait, &diag), BAY_REMOTE);
+    on_fail(&one->item, BAY_ERR_REMOTE, "no");
+    assert_int_equal(asker_await(&self, &wait, &diag), BAY_ERR_REMOTE);
     assert_null(wait.answer);
     assert_string_equal(diag.text, "no");
     asker_fini(&self);
@@ -271,7 +271,7 @@ static void its_place_in_a_loop(void **state)
     (void)state;
     assert_int_equal(asker_fd(NULL), -1);
     assert_int_equal(asker_wait_ms(NULL), -1);
-    assert_int_equal(asker_turn(NULL, 0), BAY_INVALID);
+    assert_int_equal(asker_turn(NULL, 0), BAY_ERR_INVALID);
     open_one(&self);
     assert_true(asker_fd(&self) >= 0);
     assert_int_equal(asker_wait_ms(&self), 0);
@@ -282,8 +282,8 @@ static void its_place_in_a_loop(void **state)
     self.is_tracing = true;
     assert_true(asker_is_inside(&self));
     assert_false(asker_close(&self));
-    assert_int_equal(asker_turn(&self, 0), BAY_STATE);
-    assert_int_equal(asker_check_waiting(&self, NULL), BAY_STATE);
+    assert_int_equal(asker_turn(&self, 0), BAY_ERR_STATE);
+    assert_int_equal(asker_check_waiting(&self, NULL), BAY_ERR_STATE);
     self.is_tracing = false;
     /* one that borrows its loop leaves it as it is */
     asker lodger;
@@ -304,7 +304,7 @@ static void every_allocation_may_fail(void **state)
         runs++;
         asker_options_init(&options, "thing", 1);
         bay_err err = asker_open(&self, &kind, &options, NULL, NULL);
-        assert_true(err == BAY_OK || err == BAY_NOMEM);
+        assert_true(err == BAY_OK || err == BAY_ERR_NOMEM);
         asker_fini(&self);
         failing_memory_check();
     }

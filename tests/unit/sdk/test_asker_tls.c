@@ -50,11 +50,11 @@ static void assert_says(const char *text, const char *part)
 
 static int warnings;
 
-static void count_warnings(void *user, bay_log_level level, const char *component, const char *text)
+static void count_warnings(bay_log_level level, const char *component, const char *text, void *user)
 {
     (void)user;
     (void)component;
-    if (level == BAY_LOG_WARNING && strstr(text, "insecure") != NULL) {
+    if (level == BAY_LOG_LEVEL_WARNING && strstr(text, "insecure") != NULL) {
         warnings++;
     }
 }
@@ -90,7 +90,7 @@ static bay_client_options *client_options(way by, setting set)
     }
     bay_client_options_transport(options,
                                  by == WAY_SSE ? BAY_TRANSPORT_SSE_2024 : BAY_TRANSPORT_AUTO);
-    bay_client_options_log_to(options, count_warnings, NULL, BAY_LOG_WARNING);
+    bay_client_options_log_to(options, BAY_LOG_LEVEL_WARNING, count_warnings, NULL);
     return options;
 }
 
@@ -104,7 +104,7 @@ static bay_caller_options *caller_options(way by, setting set)
         bay_caller_options_insecure(options);
     }
     bay_caller_options_interface(options, bindings[by], NULL);
-    bay_caller_options_log_to(options, count_warnings, NULL, BAY_LOG_WARNING);
+    bay_caller_options_log_to(options, BAY_LOG_LEVEL_WARNING, count_warnings, NULL);
     return options;
 }
 
@@ -127,13 +127,13 @@ static bay_err ask_server(way by, const char *url, setting set, bay_diag *diag)
 static bay_err ask_agent(way by, const char *agent, setting set, bay_diag *diag)
 {
     bay_caller *caller = NULL;
-    bay_response *response = NULL;
+    bay_caller_reply *response = NULL;
     bay_caller_options *options = caller_options(by, set);
     bay_err err = bay_caller_connect(agent, options, &caller, diag);
     bay_caller_options_free(options);
     if (err == BAY_OK) {
         err = bay_caller_send_wait(caller, "x", &response, diag);
-        bay_response_free(response);
+        bay_caller_reply_free(response);
         bay_caller_close(caller);
     }
     return err;
@@ -249,19 +249,20 @@ static void refuses(setting set, bay_err err, const char *part)
     for (int round = 0; round < 2; round++) {
         bay_client_options *options = client_options(WAY_HTTP, set);
         diag = (bay_diag){0};
-        assert_int_equal(round == 0
-                             ? bay_client_connect(nowhere, options, &client, &diag)
-                             : bay_client_begin(nowhere, options, NULL, NULL, &client, &diag),
-                         err);
+        assert_int_equal(
+            round == 0 ? bay_client_connect(nowhere, options, &client, &diag)
+                       : bay_client_connect_start(nowhere, options, &client, &diag, NULL, NULL),
+            err);
         assert_int_equal(diag.code, err);
         assert_says(diag.text, part);
         assert_null(client);
         bay_client_options_free(options);
         bay_caller_options *others = caller_options(WAY_JSONRPC, set);
         diag = (bay_diag){0};
-        assert_int_equal(round == 0 ? bay_caller_connect(nowhere, others, &caller, &diag)
-                                    : bay_caller_begin(nowhere, others, NULL, NULL, &caller, &diag),
-                         err);
+        assert_int_equal(
+            round == 0 ? bay_caller_connect(nowhere, others, &caller, &diag)
+                       : bay_caller_connect_start(nowhere, others, &caller, &diag, NULL, NULL),
+            err);
         assert_int_equal(diag.code, err);
         assert_says(diag.text, part);
         assert_null(caller);
@@ -272,18 +273,18 @@ static void refuses(setting set, bay_err err, const char *part)
 static void files_that_do_not_fit_are_told_before_anything_is_tried(void **state)
 {
     (void)state;
-    refuses((setting){.certificate = good.certificate}, BAY_INVALID, "belong together");
-    refuses((setting){.key = good.key}, BAY_INVALID, "belong together");
-    refuses((setting){.ca = ""}, BAY_INVALID, "empty");
-    refuses((setting){.certificate = "", .key = good.key}, BAY_INVALID, "empty");
-    refuses((setting){.ca = good.certificate, .is_insecure = true}, BAY_INVALID, "one of them");
-    refuses((setting){.ca = "/nowhere/ca"}, BAY_TLS, "the TLS authorities in /nowhere/ca");
-    refuses((setting){.ca = good.key}, BAY_TLS, good.key);
-    refuses((setting){.certificate = "/nowhere/crt", .key = good.key}, BAY_TLS,
+    refuses((setting){.certificate = good.certificate}, BAY_ERR_INVALID, "belong together");
+    refuses((setting){.key = good.key}, BAY_ERR_INVALID, "belong together");
+    refuses((setting){.ca = ""}, BAY_ERR_INVALID, "empty");
+    refuses((setting){.certificate = "", .key = good.key}, BAY_ERR_INVALID, "empty");
+    refuses((setting){.ca = good.certificate, .is_insecure = true}, BAY_ERR_INVALID, "one of them");
+    refuses((setting){.ca = "/nowhere/ca"}, BAY_ERR_TLS, "the TLS authorities in /nowhere/ca");
+    refuses((setting){.ca = good.key}, BAY_ERR_TLS, good.key);
+    refuses((setting){.certificate = "/nowhere/crt", .key = good.key}, BAY_ERR_TLS,
             "the TLS certificate /nowhere/crt");
-    refuses((setting){.certificate = good.certificate, .key = "/nowhere/key"}, BAY_TLS,
+    refuses((setting){.certificate = good.certificate, .key = "/nowhere/key"}, BAY_ERR_TLS,
             "the TLS key /nowhere/key");
-    refuses((setting){.certificate = good.certificate, .key = other.key}, BAY_TLS, "key");
+    refuses((setting){.certificate = good.certificate, .key = other.key}, BAY_ERR_TLS, "key");
     bay_client_options_tls(NULL, "x", NULL, NULL);
     bay_client_options_insecure(NULL);
     bay_caller_options_tls(NULL, "x", NULL, NULL);
@@ -325,7 +326,7 @@ static void only_a_good_certificate_is_accepted(void **state)
         peers self;
         peers_open(&self, cases[i].shown, NULL);
         for (int by = 0; by < ways(); by++) {
-            expect(&self, by, (setting){.ca = cases[i].ca}, BAY_TLS, cases[i].part);
+            expect(&self, by, (setting){.ca = cases[i].ca}, BAY_ERR_TLS, cases[i].part);
         }
         peers_close(&self);
         assert_int_equal(self.rig.service.calls + self.heard, 0);
@@ -379,9 +380,9 @@ static void each_binding_checks_for_itself(void **state)
     for (int by = WAY_JSONRPC; by < ways(); by++) {
         bay_diag diag;
         assert_int_equal(ask(by, text, (setting){.ca = good.certificate}, &diag), BAY_OK);
-        assert_int_equal(ask(by, text, (setting){.ca = other.certificate}, &diag), BAY_TLS);
+        assert_int_equal(ask(by, text, (setting){.ca = other.certificate}, &diag), BAY_ERR_TLS);
         assert_says(diag.text, "self-signed");
-        assert_int_equal(ask(by, text, (setting){0}, &diag), BAY_TLS);
+        assert_int_equal(ask(by, text, (setting){0}, &diag), BAY_ERR_TLS);
     }
     mem_free(text);
     peers_close(&self);
@@ -400,11 +401,11 @@ static void a_server_gets_the_certificate_that_it_requires(void **state)
     peers_open(&self, &good, &visitor);
     for (int by = 0; by < ways(); by++) {
         bay_diag diag;
-        /* TLS 1.3 tells a client behind its own handshake, perhaps by a reset: BAY_CLOSED */
+        /* TLS 1.3 tells a client behind its own handshake, perhaps by a reset: BAY_ERR_CLOSED */
         bay_err err = ask(by, self.targets[by], none, &diag);
-        assert_true(err == BAY_TLS || err == BAY_CLOSED || err == BAY_REMOTE);
+        assert_true(err == BAY_ERR_TLS || err == BAY_ERR_CLOSED || err == BAY_ERR_REMOTE);
         err = ask(by, self.targets[by], wrong, &diag);
-        assert_true(err == BAY_TLS || err == BAY_CLOSED);
+        assert_true(err == BAY_ERR_TLS || err == BAY_ERR_CLOSED);
     }
     for (int by = 0; by < ways(); by++) {
         expect(&self, by, right, BAY_OK, NULL);
@@ -430,7 +431,7 @@ static bay_server *server_on(const char *address, net_thread *thread)
 {
     bay_diag diag = {0};
     bay_server *server = bay_server_new("s", "1");
-    bay_server_tool(server, "echo", NULL, NULL, reply_ok, NULL);
+    bay_server_tool_schema(server, "echo", NULL, NULL, reply_ok, NULL);
     bay_server_tls(server, good.certificate, good.key, NULL);
     if (bay_server_listen(server, address, &diag) != BAY_OK) {
         fail_msg("%s", diag.text);
@@ -494,8 +495,8 @@ static void clients_do_not_share_their_trust(void **state)
     peers_open(&self, &good, NULL);
     bay_client_options *options = client_options(WAY_HTTP, (setting){.is_insecure = true});
     assert_int_equal(bay_client_connect(self.targets[WAY_HTTP], options, &trusting, &diag), BAY_OK);
-    expect(&self, WAY_HTTP, (setting){0}, BAY_TLS, "self-signed");
-    expect(&self, WAY_JSONRPC, (setting){0}, BAY_TLS, "self-signed");
+    expect(&self, WAY_HTTP, (setting){0}, BAY_ERR_TLS, "self-signed");
+    expect(&self, WAY_JSONRPC, (setting){0}, BAY_ERR_TLS, "self-signed");
     bay_client_options_free(options);
     bay_client_close(trusting);
     peers_close(&self);
@@ -528,12 +529,12 @@ static void every_allocation_may_fail(void **state)
         bay_caller *caller = NULL;
         runs++;
         bay_client_options *options = client_options(WAY_HTTP, set);
-        bay_err err = bay_client_begin(nowhere, options, NULL, NULL, &client, NULL);
+        bay_err err = bay_client_connect_start(nowhere, options, &client, NULL, NULL, NULL);
         assert_true((err == BAY_OK) == (client != NULL));
         bay_client_close(client);
         bay_client_options_free(options);
         bay_caller_options *others = caller_options(WAY_JSONRPC, set);
-        err = bay_caller_begin(nowhere, others, NULL, NULL, &caller, NULL);
+        err = bay_caller_connect_start(nowhere, others, &caller, NULL, NULL, NULL);
         assert_true((err == BAY_OK) == (caller != NULL));
         bay_caller_close(caller);
         bay_caller_options_free(others);

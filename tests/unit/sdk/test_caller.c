@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include <patchbay/a2a_client.h>
+#include <patchbay/caller.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -85,18 +85,18 @@ static void what_is_no_agent_is_told(void **state)
         const char *agent;
         bay_err err;
     } cases[] = {
-        {"", BAY_INVALID},
-        {"research", BAY_INVALID},
-        {"ftp://x/", BAY_INVALID},
-        {"http://", BAY_INVALID},
-        {"http://name:secret@localhost/", BAY_INVALID},
-        {"http://127.0.0.1:1/", BAY_CONNECT},
-        {"{", BAY_PROTOCOL},
-        {"{}", BAY_PROTOCOL},
-        {"{\"name\":7}", BAY_PROTOCOL},
-        {CARD_OF("", ""), BAY_PROTOCOL},
-        {CARD_OF(INTERFACE("http://x/", "SMOKE", "1.0"), ""), BAY_VERSION},
-        {CARD_OF(INTERFACE("http://x/", "JSONRPC", "7.0"), ""), BAY_VERSION},
+        {"", BAY_ERR_INVALID},
+        {"research", BAY_ERR_INVALID},
+        {"ftp://x/", BAY_ERR_INVALID},
+        {"http://", BAY_ERR_INVALID},
+        {"http://name:secret@localhost/", BAY_ERR_INVALID},
+        {"http://127.0.0.1:1/", BAY_ERR_CONNECT},
+        {"{", BAY_ERR_PROTOCOL},
+        {"{}", BAY_ERR_PROTOCOL},
+        {"{\"name\":7}", BAY_ERR_PROTOCOL},
+        {CARD_OF("", ""), BAY_ERR_PROTOCOL},
+        {CARD_OF(INTERFACE("http://x/", "SMOKE", "1.0"), ""), BAY_ERR_VERSION},
+        {CARD_OF(INTERFACE("http://x/", "JSONRPC", "7.0"), ""), BAY_ERR_VERSION},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         bay_caller *caller = NULL;
@@ -105,13 +105,14 @@ static void what_is_no_agent_is_told(void **state)
         if (err != cases[i].err) {
             print_error("case %zu: %s: %s\n", i, bay_err_text(err), diag.text);
         }
-        assert_true(err == cases[i].err || (cases[i].err == BAY_PROTOCOL && err == BAY_VERSION));
+        assert_true(err == cases[i].err ||
+                    (cases[i].err == BAY_ERR_PROTOCOL && err == BAY_ERR_VERSION));
         assert_null(caller);
         assert_int_equal(diag.code, err);
         assert_true(diag.text[0] != '\0');
         assert_null(strstr(diag.text, "secret"));
     }
-    assert_int_equal(bay_caller_connect(NULL, NULL, NULL, NULL), BAY_INVALID);
+    assert_int_equal(bay_caller_connect(NULL, NULL, NULL, NULL), BAY_ERR_INVALID);
 }
 
 static void bad_cards_are_refused(void **state)
@@ -121,13 +122,13 @@ static void bad_cards_are_refused(void **state)
         agent_step step;
         bay_err err;
     } cases[] = {
-        {{.body = "<html>"}, BAY_PROTOCOL},
-        {{.body = ""}, BAY_PROTOCOL},
-        {{.status = 401}, BAY_DENIED},
-        {{.status = 403}, BAY_DENIED},
-        {{.status = 302, .fields = "Location: /elsewhere\r\n"}, BAY_PROTOCOL},
-        {{.status = 500}, BAY_BUSY},
-        {{.end = AGENT_CUTS}, BAY_CLOSED},
+        {{.body = "<html>"}, BAY_ERR_PROTOCOL},
+        {{.body = ""}, BAY_ERR_PROTOCOL},
+        {{.status = 401}, BAY_ERR_DENIED},
+        {{.status = 403}, BAY_ERR_DENIED},
+        {{.status = 302, .fields = "Location: /elsewhere\r\n"}, BAY_ERR_PROTOCOL},
+        {{.status = 500}, BAY_ERR_BUSY},
+        {{.end = AGENT_CUTS}, BAY_ERR_CLOSED},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         bay_caller *caller = NULL;
@@ -153,9 +154,9 @@ static void cards_are_found_where_they_are(void **state)
         {"", {THE_CARD}, 1, BAY_OK},
         {"/", {THE_CARD}, 1, BAY_OK},
         {"", {NO_CARD, {.expects = "GET /.well-known/agent.json", .body = OLD_CARD}}, 2, BAY_OK},
-        {"", {NO_CARD, NO_CARD}, 2, BAY_NOTFOUND},
+        {"", {NO_CARD, NO_CARD}, 2, BAY_ERR_NOT_FOUND},
         {"/x/card.json", {{.expects = "GET /x/card.json", .body = CARD}}, 1, BAY_OK},
-        {"/x/card.json", {NO_CARD}, 1, BAY_NOTFOUND},
+        {"/x/card.json", {NO_CARD}, 1, BAY_ERR_NOT_FOUND},
         {"/rpc/",
          {{.expects = "GET /rpc/.well-known/agent-card.json", .status = 404},
           {.expects = "GET /rpc/.well-known/agent.json", .status = 405},
@@ -163,7 +164,7 @@ static void cards_are_found_where_they_are(void **state)
          3,
          BAY_OK},
         /* the host's card is another agent's */
-        {"/other", {NO_CARD, NO_CARD, THE_CARD, NO_CARD}, 4, BAY_NOTFOUND},
+        {"/other", {NO_CARD, NO_CARD, THE_CARD, NO_CARD}, 4, BAY_ERR_NOT_FOUND},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         bay_caller *caller = NULL;
@@ -227,7 +228,7 @@ static void the_best_interface_is_chosen(void **state)
         bay_caller_options *options = bay_caller_options_new();
         bay_caller_options_interface(options, cases[i].binding, cases[i].version);
         bay_err err = bay_caller_connect(card, options, &caller, NULL);
-        assert_int_equal(err, cases[i].url != NULL ? BAY_OK : BAY_VERSION);
+        assert_int_equal(err, cases[i].url != NULL ? BAY_OK : BAY_ERR_VERSION);
         if (err == BAY_OK) {
             expect_text(bay_caller_url(caller), cases[i].url);
         }
@@ -259,7 +260,7 @@ static void bad_options_are_told(void **state)
             bay_caller_options_credential(options, "s", "secret\n");
         }
         assert_int_equal(bay_caller_connect("http://127.0.0.1:1/", options, &caller, &diag),
-                         BAY_INVALID);
+                         BAY_ERR_INVALID);
         assert_null(strstr(diag.text, "secret"));
         bay_caller_options_free(options);
     }
@@ -279,7 +280,7 @@ static void credentials_stay_at_the_cards_origin(void **state)
     static agent_step home[1] = {{.body = card}};
     for (int trusts = 0; trusts < 3; trusts++) {
         bay_caller *caller = NULL;
-        bay_response *response = NULL;
+        bay_caller_reply *response = NULL;
         bay_caller_options *options = bay_caller_options_new();
         bay_caller_options_bearer(options, "secret");
         bay_caller_options_credential(options, "key", "sesame");
@@ -296,7 +297,7 @@ static void credentials_stay_at_the_cards_origin(void **state)
                  other.url);
         assert_int_equal(connect_to(home, 1, "", options, &caller, NULL), BAY_OK);
         assert_int_equal(bay_caller_task(caller, "t1", -1, &response, NULL), BAY_OK);
-        bay_response_free(response);
+        bay_caller_reply_free(response);
         assert_non_null(strstr(agent.requests[0], "Bearer secret"));
         assert_int_equal(strstr(other.requests[0], "Bearer secret") != NULL, trusts > 0);
         assert_int_equal(strstr(other.requests[0], "X-Key: sesame") != NULL, trusts > 0);
@@ -320,7 +321,7 @@ static void credentials_go_where_the_card_says(void **state)
         {"{\"apiKeySecurityScheme\":{\"location\":\"cookie\",\"name\":\"k\"}}", "Cookie: k=sesame",
          BAY_OK},
         {"{\"apiKeySecurityScheme\":{\"location\":\"query\",\"name\":\"k\"}}", NULL,
-         BAY_UNSUPPORTED},
+         BAY_ERR_UNSUPPORTED},
         {"{\"httpAuthSecurityScheme\":{\"scheme\":\"Bearer\"}}", "Authorization: Bearer sesame",
          BAY_OK},
         {"{\"httpAuthSecurityScheme\":{\"scheme\":\"Basic\"}}", "Authorization: Basic sesame",
@@ -333,7 +334,7 @@ static void credentials_go_where_the_card_says(void **state)
         agent_step steps[2] = {
             {.body = card}, {.expects = cases[i].field, .body = RESULT(TASK_WITH("WORKING", ""))}};
         bay_caller *caller = NULL;
-        bay_response *response = NULL;
+        bay_caller_reply *response = NULL;
         bay_caller_options *options = bay_caller_options_new();
         bay_caller_options_credential(options, "door", "sesame");
         snprintf(card, sizeof(card), CARD_OF(JSONRPC_1_0, ",\"securitySchemes\":{\"door\":%s}"),
@@ -341,7 +342,7 @@ static void credentials_go_where_the_card_says(void **state)
         bool is_sent = cases[i].field != NULL;
         assert_int_equal(connect_to(steps, is_sent ? 2 : 1, "", options, &caller, NULL), BAY_OK);
         assert_int_equal(bay_caller_task(caller, "t1", -1, &response, NULL), cases[i].err);
-        bay_response_free(response);
+        bay_caller_reply_free(response);
         leave(caller);
         bay_caller_options_free(options);
     }
@@ -356,7 +357,7 @@ static void a_scheme_that_is_not_there_is_told(void **state)
     bay_caller_options *options = bay_caller_options_new();
     bay_caller_options_credential(options, "door", "sesame");
     assert_int_equal(connect_to(steps, 1, "", options, &caller, NULL), BAY_OK);
-    assert_int_equal(bay_caller_send(caller, "x", NULL, NULL, &diag), BAY_INVALID);
+    assert_int_equal(bay_caller_send(caller, "x", &diag, NULL, NULL), BAY_ERR_INVALID);
     assert_non_null(strstr(diag.text, "door"));
     assert_null(strstr(diag.text, "sesame"));
     leave(caller);
@@ -376,37 +377,38 @@ static void a_message_is_answered(void **state)
          .body = RESULT("{\"message\":{\"messageId\":\"m9\",\"role\":\"ROLE_AGENT\",\"parts\":[{"
                         "\"text\":\"hi\"}]}}")}};
     bay_caller *caller = NULL;
-    bay_response *response = NULL;
+    bay_caller_reply *response = NULL;
     assert_int_equal(connect_to(steps, 3, "", NULL, &caller, NULL), BAY_OK);
     assert_int_equal(bay_caller_send_wait(caller, "hello \"you\"", &response, NULL), BAY_OK);
-    assert_int_equal(bay_response_kind_of(response), BAY_RESPONSE_TASK);
-    assert_int_equal(bay_response_state(response), BAY_COMPLETED);
-    expect_text(bay_response_task(response), "t1");
-    expect_text(bay_response_context(response), "c1");
-    expect_text(bay_response_text(response), "said COMPLETED");
-    assert_int_equal(bay_response_artifact_count(response), 1);
-    expect_text(bay_response_artifact_name(response, 0), "r.md");
-    expect_text(bay_message_text(bay_response_artifact(response, 0)), "x");
-    assert_null(bay_response_artifact(response, 1));
-    bay_response_free(response);
+    assert_int_equal(bay_caller_reply_kind_of(response), BAY_CALLER_REPLY_KIND_TASK);
+    assert_int_equal(bay_caller_reply_state(response), BAY_TASK_STATE_COMPLETED);
+    expect_text(bay_caller_reply_task(response), "t1");
+    expect_text(bay_caller_reply_context(response), "c1");
+    expect_text(bay_caller_reply_text(response), "said COMPLETED");
+    assert_int_equal(bay_caller_reply_artifact_count(response), 1);
+    expect_text(bay_caller_reply_artifact_name(response, 0), "r.md");
+    expect_text(bay_message_text(bay_caller_reply_artifact(response, 0)), "x");
+    assert_null(bay_caller_reply_artifact(response, 1));
+    bay_caller_reply_free(response);
     assert_non_null(strstr(agent.requests[1], "hello \\\"you\\\""));
     assert_int_equal(bay_caller_send_wait(caller, "again", &response, NULL), BAY_OK);
-    assert_int_equal(bay_response_kind_of(response), BAY_RESPONSE_MESSAGE);
-    expect_text(bay_response_text(response), "hi");
-    bay_response_free(response);
+    assert_int_equal(bay_caller_reply_kind_of(response), BAY_CALLER_REPLY_KIND_MESSAGE);
+    expect_text(bay_caller_reply_text(response), "hi");
+    bay_caller_reply_free(response);
     leave(caller);
 }
 
-static void note_event(const bay_response *event, void *user)
+static void note_event(bay_caller_request *request, const bay_caller_reply *event, void *user)
 {
+    (void)request;
     static const char *const kinds[] = {"?", "task", "message", "status", "artifact"};
     char *log = user;
     size_t len = strlen(log);
-    bay_str text = bay_response_text(event);
-    bay_str chunk = bay_message_text(bay_response_artifact(event, 0));
-    snprintf(log + len, 1024 - len, "%s %s %.*s%.*s%s\n", kinds[bay_response_kind_of(event)],
-             bay_state_text(bay_response_state(event)), BAY_STR(text), BAY_STR(chunk),
-             bay_response_appends(event) ? "+" : "");
+    bay_str text = bay_caller_reply_text(event);
+    bay_str chunk = bay_message_text(bay_caller_reply_artifact(event, 0));
+    snprintf(log + len, 1024 - len, "%s %s %.*s%.*s%s\n", kinds[bay_caller_reply_kind_of(event)],
+             bay_task_state_text(bay_caller_reply_state(event)), BAY_STR(text), BAY_STR(chunk),
+             bay_caller_reply_appends(event) ? "+" : "");
 }
 
 static void a_message_is_followed(void **state)
@@ -425,46 +427,46 @@ static void a_message_is_followed(void **state)
                        "\"state\":\"TASK_STATE_COMPLETED\"}}}"),
          .is_stream = true}};
     bay_caller *caller = NULL;
-    bay_response *response = NULL;
+    bay_caller_reply *response = NULL;
     char log[1024] = "";
     bay_caller_options *options = bay_caller_options_new();
     bay_caller_options_resume(options, 3, 1);
     assert_int_equal(connect_to(steps, 3, "", options, &caller, NULL), BAY_OK);
-    bay_operation *operation = bay_operation_send_text(caller, "go");
-    bay_operation_on_event(operation, note_event, log);
-    assert_int_equal(bay_operation_run(operation, &response, NULL), BAY_OK);
+    bay_caller_request *operation = bay_caller_request_send_text(caller, "go");
+    bay_caller_request_on_event(operation, note_event, log);
+    assert_int_equal(bay_caller_request_run(operation, &response, NULL), BAY_OK);
     assert_string_equal(log, "task working said WORKING\nartifact unknown x\nartifact unknown y+\n"
                              "status completed \n");
     /* the whole, put together */
-    assert_int_equal(bay_response_state(response), BAY_COMPLETED);
-    assert_int_equal(bay_response_artifact_count(response), 1);
-    expect_text(bay_message_text(bay_response_artifact(response, 0)), "xy");
-    bay_response_free(response);
+    assert_int_equal(bay_caller_reply_state(response), BAY_TASK_STATE_COMPLETED);
+    assert_int_equal(bay_caller_reply_artifact_count(response), 1);
+    expect_text(bay_message_text(bay_caller_reply_artifact(response, 0)), "xy");
+    bay_caller_reply_free(response);
     leave(caller);
     bay_caller_options_free(options);
 }
 
 /* Whatever a message can be told. */
-static bay_operation *say_everything(bay_caller *caller)
+static bay_caller_request *say_everything(bay_caller *caller)
 {
     bay_message *message = bay_message_new();
     bay_message_add_text(message, "look");
     bay_message_add_bytes(message, "\0\1\2", 3, "f.bin", "application/x");
     bay_message_add_url(message, "http://file/", NULL, NULL);
     bay_message_add_data(message, "{\"a\":null}");
-    bay_operation *operation = bay_operation_send(caller, message);
+    bay_caller_request *operation = bay_caller_request_send(caller, message);
     bay_message_free(message);
-    bay_operation_for_task(operation, "t7");
-    bay_operation_for_context(operation, "c7");
-    bay_operation_for_skill(operation, "s1");
-    bay_operation_return_immediately(operation);
-    bay_operation_accept(operation, "text/plain");
-    bay_operation_accept(operation, "image/png");
-    bay_operation_push(operation, "http://hook/", "tok", "Bearer", "c");
-    bay_operation_history(operation, 3);
-    bay_operation_metadata(operation, "{\"k\":1}");
-    bay_operation_traceparent(operation, "00-ab");
-    bay_operation_header(operation, "X-One", "1");
+    bay_caller_request_for_task(operation, "t7");
+    bay_caller_request_for_context(operation, "c7");
+    bay_caller_request_for_skill(operation, "s1");
+    bay_caller_request_return_immediately(operation);
+    bay_caller_request_accept(operation, "text/plain");
+    bay_caller_request_accept(operation, "image/png");
+    bay_caller_request_push(operation, "http://hook/", "tok", "Bearer", "c");
+    bay_caller_request_history(operation, 3);
+    bay_caller_request_metadata(operation, "{\"k\":1}");
+    bay_caller_request_traceparent(operation, "00-ab");
+    bay_caller_request_header(operation, "X-One", "1");
     return operation;
 }
 
@@ -494,8 +496,8 @@ static void operations_say_what_they_are_told(void **state)
                                          "\"role\":\"ROLE_USER\""};
     bay_caller *caller = NULL;
     assert_int_equal(connect_to(steps, 2, "", NULL, &caller, NULL), BAY_OK);
-    bay_operation *operation = say_everything(caller);
-    assert_int_equal(bay_operation_run(operation, NULL, NULL), BAY_OK);
+    bay_caller_request *operation = say_everything(caller);
+    assert_int_equal(bay_caller_request_run(operation, NULL, NULL), BAY_OK);
     for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
         if (strstr(agent.requests[1], wanted[i]) == NULL) {
             print_error("%s is not in\n%s\n", wanted[i], agent.requests[1]);
@@ -531,40 +533,40 @@ static void every_operation_is_asked(void **state)
          .body =
              "{\"jsonrpc\":\"2.0\",\"id\":$ID,\"error\":{\"code\":-32001,\"message\":\"gone\"}}"}};
     bay_caller *caller = NULL;
-    bay_response *response = NULL;
+    bay_caller_reply *response = NULL;
     bay_diag diag = {0};
     char log[1024] = "";
     assert_int_equal(connect_to(steps, 11, "", NULL, &caller, NULL), BAY_OK);
     assert_int_equal(bay_caller_task(caller, "t1", 4, &response, NULL), BAY_OK);
-    assert_int_equal(bay_response_history_count(response), 1);
-    expect_text(bay_message_text(bay_response_history(response, 0)), "q");
-    bay_response_free(response);
+    assert_int_equal(bay_caller_reply_history_count(response), 1);
+    expect_text(bay_message_text(bay_caller_reply_history(response, 0)), "q");
+    bay_caller_reply_free(response);
     assert_int_equal(bay_caller_list(caller, "p2", &response, NULL), BAY_OK);
-    assert_int_equal(bay_response_count(response), 2);
-    expect_text(bay_response_next_page(response), "p3");
-    assert_true(str_starts(bay_response_item(response, 1), STR("{\"id\":\"t1\"")));
-    bay_response_free(response);
-    assert_int_equal(bay_caller_cancel(caller, "t1", &response, NULL), BAY_OK);
-    assert_int_equal(bay_response_state(response), BAY_CANCELED);
-    bay_response_free(response);
-    assert_int_equal(bay_caller_subscribe(caller, "t1", note_event, log, NULL), BAY_OK);
+    assert_int_equal(bay_caller_reply_count(response), 2);
+    expect_text(bay_caller_reply_next_page(response), "p3");
+    assert_true(str_starts(bay_caller_reply_item(response, 1), STR("{\"id\":\"t1\"")));
+    bay_caller_reply_free(response);
+    assert_int_equal(bay_caller_task_cancel(caller, "t1", &response, NULL), BAY_OK);
+    assert_int_equal(bay_caller_reply_state(response), BAY_TASK_STATE_CANCELLED);
+    bay_caller_reply_free(response);
+    assert_int_equal(bay_caller_subscribe(caller, "t1", NULL, note_event, log), BAY_OK);
     assert_string_equal(log, "task completed said COMPLETED\n");
     assert_int_equal(bay_caller_push_create(caller, "t1", "http://h/", "tok", &response, NULL),
                      BAY_OK);
-    expect_text(bay_response_member(response, "id"), "p1");
-    bay_response_free(response);
+    expect_text(bay_caller_reply_str(response, "id"), "p1");
+    bay_caller_reply_free(response);
     assert_int_equal(bay_caller_push_get(caller, "t1", "p1", &response, NULL), BAY_OK);
-    bay_response_free(response);
+    bay_caller_reply_free(response);
     assert_int_equal(bay_caller_push_list(caller, "t1", &response, NULL), BAY_OK);
-    assert_int_equal(bay_response_count(response), 1);
-    bay_response_free(response);
+    assert_int_equal(bay_caller_reply_count(response), 1);
+    bay_caller_reply_free(response);
     assert_int_equal(bay_caller_push_delete(caller, "t1", "p1", NULL), BAY_OK);
     assert_int_equal(bay_caller_extended_card(caller, &response, NULL), BAY_OK);
-    assert_int_equal(bay_response_kind_of(response), BAY_RESPONSE_CARD);
-    expect_text(bay_response_member(response, "name"), "Ada");
-    bay_response_free(response);
+    assert_int_equal(bay_caller_reply_kind_of(response), BAY_CALLER_REPLY_KIND_CARD);
+    expect_text(bay_caller_reply_str(response, "name"), "Ada");
+    bay_caller_reply_free(response);
     response = NULL;
-    assert_int_equal(bay_caller_task(caller, "gone", -1, &response, &diag), BAY_REMOTE);
+    assert_int_equal(bay_caller_task(caller, "gone", -1, &response, &diag), BAY_ERR_REMOTE);
     assert_null(response);
     expect_text(bay_caller_remote_error(caller), "TASK_NOT_FOUND");
     assert_non_null(strstr(diag.text, "gone"));
@@ -576,30 +578,30 @@ static void wrong_operations_are_refused(void **state)
     (void)state;
     static const agent_step steps[] = {THE_CARD};
     bay_caller *caller = NULL;
-    bay_response *response = NULL;
+    bay_caller_reply *response = NULL;
     assert_int_equal(connect_to(steps, 1, "", NULL, &caller, NULL), BAY_OK);
     bay_message *empty = bay_message_new();
-    bay_operation *operations[] = {
-        bay_operation_send(caller, empty),
-        bay_operation_task(caller, ""),
-        bay_operation_task(caller, NULL),
-        bay_operation_new(caller, "Frobnicate", NULL),
-        bay_operation_new(caller, "GetTask", "[1]"),
-        bay_operation_new(caller, NULL, NULL),
+    bay_caller_request *operations[] = {
+        bay_caller_request_send(caller, empty),
+        bay_caller_request_task(caller, ""),
+        bay_caller_request_task(caller, NULL),
+        bay_caller_request_new(caller, "Frobnicate", NULL),
+        bay_caller_request_new(caller, "GetTask", "[1]"),
+        bay_caller_request_new(caller, NULL, NULL),
     };
     for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++) {
-        assert_int_equal(bay_operation_run(operations[i], &response, NULL), BAY_INVALID);
+        assert_int_equal(bay_caller_request_run(operations[i], &response, NULL), BAY_ERR_INVALID);
     }
-    bay_operation *fields = bay_operation_task(caller, "t");
-    bay_operation_header(fields, "A", "x\ny");
-    assert_int_equal(bay_operation_run(fields, NULL, NULL), BAY_INVALID);
-    fields = bay_operation_task(caller, "t");
-    bay_operation_metadata(fields, "{");
-    assert_int_equal(bay_operation_run(fields, NULL, NULL), BAY_INVALID);
-    assert_int_equal(bay_operation_run(NULL, NULL, NULL), BAY_NOMEM);
-    bay_operation_free(bay_operation_send_text(caller, "never sent"));
+    bay_caller_request *fields = bay_caller_request_task(caller, "t");
+    bay_caller_request_header(fields, "A", "x\ny");
+    assert_int_equal(bay_caller_request_run(fields, NULL, NULL), BAY_ERR_INVALID);
+    fields = bay_caller_request_task(caller, "t");
+    bay_caller_request_metadata(fields, "{");
+    assert_int_equal(bay_caller_request_run(fields, NULL, NULL), BAY_ERR_INVALID);
+    assert_int_equal(bay_caller_request_run(NULL, NULL, NULL), BAY_ERR_NOMEM);
+    bay_caller_request_free(bay_caller_request_send_text(caller, "never sent"));
     bay_message_free(empty);
-    assert_int_equal(bay_caller_push_get(caller, "t", NULL, &response, NULL), BAY_INVALID);
+    assert_int_equal(bay_caller_push_get(caller, "t", NULL, &response, NULL), BAY_ERR_INVALID);
     leave(caller);
 }
 
@@ -615,15 +617,15 @@ typedef struct story {
 static void on_connected(bay_caller *caller, const bay_diag *diag, void *user)
 {
     story *self = user;
-    bay_response *response = NULL;
+    bay_caller_reply *response = NULL;
     self->connected++;
     self->err = diag->code;
     /* inside a callback nothing can be waited for */
-    assert_int_equal(bay_caller_task(caller, "t", -1, &response, NULL), BAY_STATE);
+    assert_int_equal(bay_caller_task(caller, "t", -1, &response, NULL), BAY_ERR_STATE);
     bay_caller_close(caller); /* does nothing but say so */
 }
 
-static void on_done(bay_operation *operation, bay_response *response, const bay_diag *diag,
+static void on_done(bay_caller_request *operation, bay_caller_reply *response, const bay_diag *diag,
                     void *user)
 {
     story *self = user;
@@ -631,7 +633,7 @@ static void on_done(bay_operation *operation, bay_response *response, const bay_
     self->done++;
     self->err = diag->code;
     assert_int_equal(response != NULL, diag->code == BAY_OK);
-    bay_response_free(response);
+    bay_caller_reply_free(response);
 }
 
 static void it_works_inside_an_event_loop(void **state)
@@ -647,14 +649,15 @@ static void it_works_inside_an_event_loop(void **state)
     story self = {0};
     char log[1024] = "";
     scripted_agent_start(&agent, steps, 3);
-    assert_int_equal(bay_caller_begin(agent.url, NULL, on_connected, &self, &self.caller, NULL),
-                     BAY_OK);
+    assert_int_equal(
+        bay_caller_connect_start(agent.url, NULL, &self.caller, NULL, on_connected, &self), BAY_OK);
     expect_text(bay_caller_name(self.caller), "");
     assert_int_equal(
-        bay_operation_start(bay_operation_task(self.caller, "t1"), on_done, &self, NULL), BAY_OK);
-    bay_operation *dropped = bay_operation_task(self.caller, "t2");
-    assert_int_equal(bay_operation_start(dropped, on_done, &self, NULL), BAY_OK);
-    bay_operation_stop(dropped);
+        bay_caller_request_start(bay_caller_request_task(self.caller, "t1"), NULL, on_done, &self),
+        BAY_OK);
+    bay_caller_request *dropped = bay_caller_request_task(self.caller, "t2");
+    assert_int_equal(bay_caller_request_start(dropped, NULL, on_done, &self), BAY_OK);
+    bay_caller_request_cancel(dropped);
     while (self.done < 2) {
         struct pollfd fd = {bay_caller_fd(self.caller), POLLIN, 0};
         (void)poll(&fd, 1, bay_caller_wait_ms(self.caller));
@@ -662,20 +665,21 @@ static void it_works_inside_an_event_loop(void **state)
     }
     assert_int_equal(self.connected, 1);
     assert_int_equal(self.err, BAY_OK);
-    bay_operation *open = bay_operation_subscribe(self.caller, "t1");
-    bay_operation_on_event(open, note_event, log);
-    assert_int_equal(bay_operation_start(open, on_done, &self, NULL), BAY_OK);
+    bay_caller_request *open = bay_caller_request_subscribe(self.caller, "t1");
+    bay_caller_request_on_event(open, note_event, log);
+    assert_int_equal(bay_caller_request_start(open, NULL, on_done, &self), BAY_OK);
     bay_diag diag = {0};
-    assert_int_equal(bay_operation_start(open, NULL, NULL, &diag), BAY_STATE); /* it goes on */
+    assert_int_equal(bay_caller_request_start(open, &diag, NULL, NULL),
+                     BAY_ERR_STATE); /* it goes on */
     expect_text(str_of(diag.text), "the operation was started already");
-    assert_int_equal(bay_operation_run(open, NULL, NULL), BAY_STATE);
-    bay_operation_free(open);
+    assert_int_equal(bay_caller_request_run(open, NULL, NULL), BAY_ERR_STATE);
+    bay_caller_request_free(open);
     while (log[0] == '\0') {
         assert_int_equal(bay_caller_wait(self.caller, -1), BAY_OK);
     }
     leave(self.caller);
     assert_int_equal(self.done, 3);
-    assert_int_equal(self.err, BAY_CANCELLED);
+    assert_int_equal(self.err, BAY_ERR_CANCELLED);
 }
 
 static void an_agent_that_comes_later_is_found(void **state)
@@ -687,15 +691,16 @@ static void an_agent_that_comes_later_is_found(void **state)
         {.expects = "\"GetTask\"", .body = RESULT(TASK_WITH("WORKING", ""))}};
     story self = {0};
     scripted_agent_start(&agent, steps, 3);
-    assert_int_equal(bay_caller_begin(agent.url, NULL, NULL, NULL, &self.caller, NULL), BAY_OK);
+    assert_int_equal(bay_caller_connect_start(agent.url, NULL, &self.caller, NULL, NULL, NULL),
+                     BAY_OK);
     for (int i = 1; i <= 2; i++) {
-        assert_int_equal(
-            bay_operation_start(bay_operation_task(self.caller, "t1"), on_done, &self, NULL),
-            BAY_OK);
+        assert_int_equal(bay_caller_request_start(bay_caller_request_task(self.caller, "t1"), NULL,
+                                                  on_done, &self),
+                         BAY_OK);
         while (self.done < i) {
             assert_int_equal(bay_caller_wait(self.caller, -1), BAY_OK);
         }
-        assert_int_equal(self.err, i == 1 ? BAY_BUSY : BAY_OK);
+        assert_int_equal(self.err, i == 1 ? BAY_ERR_BUSY : BAY_OK);
     }
     leave(self.caller);
 }
@@ -715,7 +720,7 @@ static void memory_may_fail_anywhere(void **state)
     for (size_t at = 0;; at++) {
         char log[1024] = "";
         bay_caller *caller = NULL;
-        bay_response *response = NULL;
+        bay_caller_reply *response = NULL;
         scripted_agent_start(&agent, steps, 2);
         if (!failing_memory_start(at)) {
             scripted_agent_end(&agent);
@@ -724,12 +729,12 @@ static void memory_may_fail_anywhere(void **state)
         bay_caller_options *options = bay_caller_options_new();
         bay_caller_options_bearer(options, "secret");
         if (options != NULL && bay_caller_connect(agent.url, options, &caller, NULL) == BAY_OK) {
-            bay_operation *operation = bay_operation_send_text(caller, "go");
-            bay_operation_on_event(operation, note_event, log);
-            if (bay_operation_run(operation, &response, NULL) == BAY_OK) {
-                assert_int_equal(bay_response_state(response), BAY_COMPLETED);
+            bay_caller_request *operation = bay_caller_request_send_text(caller, "go");
+            bay_caller_request_on_event(operation, note_event, log);
+            if (bay_caller_request_run(operation, &response, NULL) == BAY_OK) {
+                assert_int_equal(bay_caller_reply_state(response), BAY_TASK_STATE_COMPLETED);
             }
-            bay_response_free(response);
+            bay_caller_reply_free(response);
         }
         bay_caller_close(caller);
         bay_caller_options_free(options);
@@ -755,12 +760,12 @@ static void memory_may_fail_while_it_is_made(void **state)
         bay_caller_options_trust(options, "*");
         bay_caller_options_key_url(options, "http://127.0.0.1:1/keys");
         if (options != NULL && bay_caller_connect(card, options, &caller, NULL) == BAY_OK) {
-            bay_operation *operation = say_everything(caller);
-            bay_err err = bay_operation_start(operation, NULL, NULL, NULL);
+            bay_caller_request *operation = say_everything(caller);
+            bay_err err = bay_caller_request_start(operation, NULL, NULL, NULL);
             if (err == BAY_OK) {
-                bay_operation_pause(operation);
-                bay_operation_resume(operation);
-                bay_operation_stop(operation);
+                bay_caller_request_pause(operation);
+                bay_caller_request_resume(operation);
+                bay_caller_request_cancel(operation);
             }
         }
         bay_caller_close(caller);
@@ -777,7 +782,7 @@ static void withheld_credentials_are_told(void **state)
     static const agent_step refusal[] = {{.status = 401, .body = "{}"}};
     static agent_step home[1] = {{.body = card}};
     bay_caller *caller = NULL;
-    bay_response *response = NULL;
+    bay_caller_reply *response = NULL;
     bay_diag diag = {0};
     bay_caller_options *options = bay_caller_options_new();
     bay_caller_options_bearer(options, "secret");

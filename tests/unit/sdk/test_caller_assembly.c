@@ -39,7 +39,7 @@ static void becomes(const char *const *events, const char *wanted)
         assert_int_equal(add(self, *events), BAY_OK);
     }
     bay_err err = sdk_assembly_write(self, &out);
-    assert_int_equal(err, wanted != NULL ? BAY_OK : BAY_NOTFOUND);
+    assert_int_equal(err, wanted != NULL ? BAY_OK : BAY_ERR_NOT_FOUND);
     if (wanted != NULL && !str_eq(buf_view(&out), str_of(wanted))) {
         fail_msg("%.*s", BAY_STR(buf_view(&out)));
     }
@@ -87,7 +87,7 @@ static void memory_may_fail(void **state)
             err = err == BAY_OK ? add(self, CHUNK("a", "2", ",\"append\":true")) : err;
             err = err == BAY_OK ? add(self, STATUS("X")) : err;
             err = err == BAY_OK ? sdk_assembly_write(self, &out) : err;
-            assert_true(err == BAY_OK || err == BAY_NOMEM);
+            assert_true(err == BAY_OK || err == BAY_ERR_NOMEM);
         }
         sdk_assembly_free(self);
         buf_fini(&out);

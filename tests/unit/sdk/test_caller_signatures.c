@@ -2,7 +2,7 @@
 #include "unit/auth/jose_rig.h"
 
 #include <openssl/opensslv.h> /* a library without it cannot verify */
-#include <patchbay/a2a_client.h>
+#include <patchbay/caller.h>
 
 #include "auth/card_signature.h"
 #include "support/scripted_agent.h"
@@ -59,8 +59,8 @@ static void signatures_are_checked(void **state)
     for (int i = 0; i < 6; i++) {
         bay_caller *caller = NULL;
         bay_caller_options *options = bay_caller_options_new();
-        static const bay_err wanted[] = {BAY_OK,     BAY_OK, BAY_DENIED,
-                                         BAY_DENIED, BAY_OK, BAY_DENIED};
+        static const bay_err wanted[] = {BAY_OK,         BAY_OK, BAY_ERR_DENIED,
+                                         BAY_ERR_DENIED, BAY_OK, BAY_ERR_DENIED};
         char *name = strstr(card, "Ada");
         if (i == 1 || i == 4) { /* 1: signed and known; 4: not signed, which is not required */
             bay_caller_options_keys(options, keys);
@@ -101,7 +101,7 @@ static void keys_are_fetched(void **state)
         bay_caller_options_bearer(options, "secret");
         bay_caller_options_key_url(options, allowed ? jku : "http://127.0.0.1:1/keys.json");
         assert_int_equal(bay_caller_connect(card, options, &caller, NULL),
-                         allowed ? BAY_OK : BAY_DENIED);
+                         allowed ? BAY_OK : BAY_ERR_DENIED);
         assert_int_equal(bay_caller_is_verified(caller), allowed);
         assert_null(strstr(agent.requests[0], "secret"));
         bay_caller_close(caller);
@@ -144,20 +144,20 @@ static void only_a_whole_set_of_json_counts(void **state)
                            .body = keys,
                            .status = statuses[i],
                            .fields = "Location: /elsewhere.json\r\n"};
-        check_answer(&step, BAY_DENIED, "HTTP status");
+        check_answer(&step, BAY_ERR_DENIED, "HTTP status");
     }
     agent_step step = {.expects = "GET /keys.json", .body = keys, .type = "text/html"};
-    check_answer(&step, BAY_DENIED, "Content-Type");
+    check_answer(&step, BAY_ERR_DENIED, "Content-Type");
     step.type = "application/json\r\nContent-Type: text/html";
-    check_answer(&step, BAY_DENIED, "Content-Type");
+    check_answer(&step, BAY_ERR_DENIED, "Content-Type");
     step.type = "application/jwk-set+json; charset=utf-8";
     check_answer(&step, BAY_OK, NULL);
     step.padding = JOSE_KEYSET_BYTES - strlen(keys);
     check_answer(&step, BAY_OK, NULL);
     step.padding++;
-    check_answer(&step, BAY_DENIED, "too large");
+    check_answer(&step, BAY_ERR_DENIED, "too large");
     step.padding = (10 << 20) + 1;
-    check_answer(&step, BAY_DENIED, "too large");
+    check_answer(&step, BAY_ERR_DENIED, "too large");
 }
 
 static void keys_for_something_else_are_refused(void **state)
@@ -178,7 +178,7 @@ static void keys_for_something_else_are_refused(void **state)
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         agent_step step = {.expects = "GET /keys.json", .body = bad[i]};
-        check_answer(&step, BAY_DENIED, "its card is refused");
+        check_answer(&step, BAY_ERR_DENIED, "its card is refused");
     }
     agent_step step = {.expects = "GET /keys.json",
                        .body = KEY("\"kid\":\"k1\",\"use\":\"sig\",\"alg\":\"ES256\",")};
@@ -226,7 +226,7 @@ static void other_spellings_are_other_addresses(void **state)
                  strrchr(agent.url, ':'), named[i].behind);
         sign_card(plain, jku, card, sizeof(card));
         bay_caller_options_key_url(options, allowed);
-        assert_int_equal(bay_caller_connect(card, options, &caller, NULL), BAY_DENIED);
+        assert_int_equal(bay_caller_connect(card, options, &caller, NULL), BAY_ERR_DENIED);
         bay_caller_close(caller);
         scripted_agent_stop(&agent);
         bay_caller_options_free(options);

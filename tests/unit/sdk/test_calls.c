@@ -14,9 +14,9 @@ static bay_server *new_server(void)
     return server;
 }
 
-static void add(bay_server *server, const char *name, bay_handler handler)
+static void add(bay_server *server, const char *name, bay_handler_fn handler)
 {
-    bay_server_tool(server, name, NULL, NULL, handler, NULL);
+    bay_server_tool_schema(server, name, NULL, NULL, handler, NULL);
 }
 
 /* ---- how a call ends */
@@ -167,10 +167,10 @@ static void content_is_what_the_revision_has(void **state)
     static char broken[] = "{\"a\":1}}";
     add(server, "all", answer_everything);
     add(server, "free", free_then_reply);
-    bay_server_tool(server, "object", NULL, NULL, answer_structure, object);
-    bay_server_tool(server, "array", NULL, NULL, answer_structure, array);
-    bay_server_tool(server, "broken", NULL, NULL, answer_structure, broken);
-    bay_server_tool(server, "none", NULL, NULL, answer_structure, NULL);
+    bay_server_tool_schema(server, "object", NULL, NULL, answer_structure, object);
+    bay_server_tool_schema(server, "array", NULL, NULL, answer_structure, array);
+    bay_server_tool_schema(server, "broken", NULL, NULL, answer_structure, broken);
+    bay_server_tool_schema(server, "none", NULL, NULL, answer_structure, NULL);
     rig_start(&on, server);
     for (size_t i = 0; i < ARRAY_LEN(all_revisions); i++) {
         rig_client(&on, all_revisions[i]);
@@ -320,7 +320,7 @@ static void a_slow_client_gets_the_answer_only(void **state)
     add(server, "flood", flood);
     rig_start(&on, server);
     rig_client(&on, "2025-06-18");
-    on.way.event_err = BAY_AGAIN;
+    on.way.event_err = BAY_ERR_AGAIN;
     int at = on.way.events;
     rig_ask_meta(&on, "tools/call", "\"name\":\"flood\"", "\"progressToken\":1");
     assert_int_equal(on.way.events, at + 2);
@@ -358,15 +358,15 @@ static void arguments_are_read_as_they_are(void **state)
     assert_true(str_eq(bay_call_str(kept, "n"), STR("null")));
     assert_null(bay_call_str(kept, "absent").at);
     assert_null(bay_call_str(kept, NULL).at);
-    assert_int_equal(bay_call_int(kept, "absent", &integer), BAY_NOTFOUND);
-    assert_int_equal(bay_call_int(kept, "s", &integer), BAY_TYPE);
-    assert_int_equal(bay_call_int(kept, "f", &integer), BAY_RANGE);
-    assert_int_equal(bay_call_int(kept, "big", &integer), BAY_RANGE);
+    assert_int_equal(bay_call_int(kept, "absent", &integer), BAY_ERR_NOT_FOUND);
+    assert_int_equal(bay_call_int(kept, "s", &integer), BAY_ERR_TYPE);
+    assert_int_equal(bay_call_int(kept, "f", &integer), BAY_ERR_RANGE);
+    assert_int_equal(bay_call_int(kept, "big", &integer), BAY_ERR_RANGE);
     assert_int_equal(integer, -1);
     assert_int_equal(bay_call_int(kept, "one", &integer), BAY_OK);
     assert_int_equal(integer, 1);
-    assert_int_equal(bay_call_double(kept, "absent", &number), BAY_NOTFOUND);
-    assert_int_equal(bay_call_double(kept, "t", &number), BAY_TYPE);
+    assert_int_equal(bay_call_double(kept, "absent", &number), BAY_ERR_NOT_FOUND);
+    assert_int_equal(bay_call_double(kept, "t", &number), BAY_ERR_TYPE);
     assert_int_equal(bay_call_double(kept, "f", &number), BAY_OK);
     assert_true(number > 2.4 && number < 2.6);
     assert_true(bay_call_true(kept, "t"));
@@ -390,13 +390,14 @@ static void arguments_are_checked(void **state)
     (void)state;
     rig on;
     bay_server *server = new_server();
-    bay_server_tool(server, "t", NULL,
-                    "{\"type\":\"object\",\"required\":[\"s\",\"caf\\u00e9\"],\"properties\":{"
-                    "\"s\":{\"type\":\"string\"},\"i\":{\"type\":\"integer\"},\"n\":{\"type\":"
-                    "\"number\"},\"b\":{\"type\":\"boolean\"},\"a\":{\"type\":\"array\"},\"o\":{"
-                    "\"type\":\"object\"},\"z\":{\"type\":\"null\"},\"u\":{\"type\":[\"integer\","
-                    "\"null\"]},\"w\":{\"type\":[\"integer\",\"number\"]},\"x\":true}}",
-                    reply_ok, NULL);
+    bay_server_tool_schema(
+        server, "t", NULL,
+        "{\"type\":\"object\",\"required\":[\"s\",\"caf\\u00e9\"],\"properties\":{"
+        "\"s\":{\"type\":\"string\"},\"i\":{\"type\":\"integer\"},\"n\":{\"type\":"
+        "\"number\"},\"b\":{\"type\":\"boolean\"},\"a\":{\"type\":\"array\"},\"o\":{"
+        "\"type\":\"object\"},\"z\":{\"type\":\"null\"},\"u\":{\"type\":[\"integer\","
+        "\"null\"]},\"w\":{\"type\":[\"integer\",\"number\"]},\"x\":true}}",
+        reply_ok, NULL);
     rig_start(&on, server);
     static const struct {
         const char *arguments; /* besides the required ones; NULL: none at all */
@@ -457,7 +458,7 @@ static void a_complaint_too_long_is_still_one(void **state)
     }
     buf_lit(&text, "\"]}");
     buf_char(&text, '\0');
-    bay_server_tool(server, "t", NULL, text.at, reply_ok, NULL);
+    bay_server_tool_schema(server, "t", NULL, text.at, reply_ok, NULL);
     buf_fini(&text);
     rig_start(&on, server);
     rig_client(&on, "2025-11-25");
@@ -495,8 +496,8 @@ static void null_stands_for_no_arguments(void **state)
     static const char strict[] = "{\"type\":\"object\",\"required\":[\"s\"]}";
     rig on;
     bay_server *server = new_server();
-    bay_server_tool(server, "t", NULL, NULL, say_arguments, NULL);
-    bay_server_tool(server, "strict", NULL, strict, say_arguments, NULL);
+    bay_server_tool_schema(server, "t", NULL, NULL, say_arguments, NULL);
+    bay_server_tool_schema(server, "strict", NULL, strict, say_arguments, NULL);
     bay_server_prompt(server, "p", NULL, NULL, reply_ok, NULL);
     bay_server_prompt(server, "strict", NULL, "[{\"name\":\"a\",\"required\":true}]", reply_ok,
                       NULL);
@@ -530,7 +531,8 @@ static void output_is_checked(void **state)
         for (size_t i = 0; i < ARRAY_LEN(outputs); i++) {
             rig on;
             bay_server *server = new_server();
-            bay_tool *tool = bay_server_tool(server, "t", NULL, NULL, answer_broken, outputs[i]);
+            bay_tool *tool =
+                bay_server_tool_schema(server, "t", NULL, NULL, answer_broken, outputs[i]);
             bay_tool_output_schema(tool, "{\"type\":\"object\"}");
             bay_tool_output_schema(tool, "{\"type\":\"object\",\"properties\":{\"n\":{\"type\":"
                                          "\"integer\"}}}"); /* the last one counts */
@@ -562,7 +564,7 @@ static void a_tool_may_require_a_capability(void **state)
     (void)state;
     rig on;
     bay_server *server = new_server();
-    bay_tool_requires(bay_server_tool(server, "t", NULL, NULL, reply_ok, NULL), "sampling");
+    bay_tool_requires(bay_server_tool_schema(server, "t", NULL, NULL, reply_ok, NULL), "sampling");
     rig_start(&on, server);
     for (size_t i = 0; i < ARRAY_LEN(legacy_revisions); i++) {
         rig_client(&on, legacy_revisions[i]);

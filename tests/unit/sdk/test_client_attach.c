@@ -55,11 +55,11 @@ static void completes(bay_call *call, void *user)
 static bay_server *make_server(bay_call **kept)
 {
     bay_server *server = bay_server_new("local", "1.0.0");
-    bay_server_tool(server, "echo", "Says it again.",
-                    "{\"type\":\"object\",\"properties\":{\"text\":{\"type\":\"string\"}}}", echo,
-                    NULL);
-    bay_server_tool(server, "fails", "Fails.", "{\"type\":\"object\"}", fails, NULL);
-    bay_server_tool(server, "waits", "Waits.", "{\"type\":\"object\"}", waits, kept);
+    bay_server_tool_schema(server, "echo", "Says it again.",
+                           "{\"type\":\"object\",\"properties\":{\"text\":{\"type\":\"string\"}}}",
+                           echo, NULL);
+    bay_server_tool_schema(server, "fails", "Fails.", "{\"type\":\"object\"}", fails, NULL);
+    bay_server_tool_schema(server, "waits", "Waits.", "{\"type\":\"object\"}", waits, kept);
     bay_server_resource(server, "x:a", "a", "A.", "text/plain", reads, NULL);
     bay_server_prompt(server, "greet", "Greets.", "[{\"name\":\"who\"}]", completes, NULL);
     bay_server_completion(server, completes, NULL);
@@ -122,17 +122,18 @@ static void no_server_is_refused(void **state)
     bay_client *client = NULL;
     bay_diag diag = {0};
     (void)state;
-    assert_int_equal(bay_client_attach(NULL, NULL, &client, &diag), BAY_NOMEM);
+    assert_int_equal(bay_client_attach(NULL, NULL, &client, &diag), BAY_ERR_NOMEM);
     bay_server *server = make_server(NULL);
     bay_client_options *options = bay_client_options_new();
     bay_server_revisions(server, "2026-07-28", NULL);
     bay_client_options_revisions(options, NULL, "2025-11-25");
-    assert_int_equal(bay_client_attach(server, options, &client, &diag), BAY_VERSION);
+    assert_int_equal(bay_client_attach(server, options, &client, &diag), BAY_ERR_VERSION);
     bay_client_options_free(options);
     bay_server_free(server);
     server = bay_server_new("bad", "1");
-    bay_server_tool(server, "a tool", "", "{}", reads, NULL); /* no name, no schema of an object */
-    assert_int_equal(bay_client_attach(server, NULL, &client, &diag), BAY_INVALID);
+    bay_server_tool_schema(server, "a tool", "", "{}", reads,
+                           NULL); /* no name, no schema of an object */
+    assert_int_equal(bay_client_attach(server, NULL, &client, &diag), BAY_ERR_INVALID);
     assert_null(client);
     bay_server_free(server);
 }
@@ -163,18 +164,18 @@ static void every_revision_works(void **state)
         assert_int_equal(bay_client_call(client, "fails", NULL, &reply, &diag), BAY_OK);
         assert_true(bay_reply_is_error(reply));
         bay_reply_free(reply);
-        assert_int_equal(bay_client_call(client, "none", NULL, &reply, &diag), BAY_REMOTE);
+        assert_int_equal(bay_client_call(client, "none", NULL, &reply, &diag), BAY_ERR_REMOTE);
         assert_true(bay_client_remote_error(client).len > 0);
         assert_int_equal(bay_client_read(client, "x:a", &reply, &diag), BAY_OK);
         assert_true(str_eq(bay_reply_text(reply, 0), STR("contents")));
         bay_reply_free(reply);
         assert_int_equal(bay_client_remote_error(client).len, 0);
-        assert_int_equal(bay_client_read(client, "x:b", &reply, &diag), BAY_REMOTE);
+        assert_int_equal(bay_client_read(client, "x:b", &reply, &diag), BAY_ERR_REMOTE);
         assert_int_equal(bay_client_complete(client, "greet", "who", "a", &reply, &diag), BAY_OK);
         assert_true(str_eq(bay_reply_text(reply, 0), STR("alpha")));
         bay_reply_free(reply);
         bay_list *made = NULL;
-        assert_int_equal(bay_client_list(client, BAY_TOOLS, &made, &diag), BAY_OK);
+        assert_int_equal(bay_client_list(client, BAY_KIND_TOOLS, &made, &diag), BAY_OK);
         assert_int_equal(bay_list_count(made), 3);
         bay_list_free(made);
         assert_int_equal(bay_client_ping(client, &diag), BAY_OK);
@@ -193,16 +194,16 @@ static void bad_settings_of_a_request_are_told(void **state)
     bay_client *client = attach(server, "2026-07-28");
     bay_request *request = bay_request_tool(client, "echo", NULL);
     bay_request_on_log(request, "shouting", on_log, NULL);
-    assert_int_equal(bay_request_run(request, &reply, &diag), BAY_INVALID);
+    assert_int_equal(bay_request_run(request, &reply, &diag), BAY_ERR_INVALID);
     request = bay_request_tool(client, "echo", NULL);
     bay_request_meta(request, "7");
-    assert_int_equal(bay_request_run(request, &reply, &diag), BAY_INVALID);
+    assert_int_equal(bay_request_run(request, &reply, &diag), BAY_ERR_INVALID);
     assert_non_null(strstr(diag.text, "_meta"));
     bay_request_on_log(NULL, NULL, NULL, NULL);
     bay_request_on_progress(NULL, NULL, NULL);
     bay_request_meta(NULL, NULL);
     bay_request_timeout(NULL, 1, 1);
-    bay_request_keep_task(NULL);
+    bay_request_return_immediately(NULL);
     bay_request_free(NULL);
     assert_null(bay_request_new(NULL, "a", NULL));
     assert_null(bay_request_new(client, NULL, NULL));
@@ -220,7 +221,7 @@ static void clients_of_one_server_share_its_loop(void **state)
     bay_server *server = make_server(&kept);
     bay_client *one = attach(server, "2025-11-25");
     bay_client *other = attach(server, "2026-07-28");
-    assert_int_equal(bay_request_start(bay_request_tool(one, "waits", NULL), on_done, &seen, NULL),
+    assert_int_equal(bay_request_start(bay_request_tool(one, "waits", NULL), NULL, on_done, &seen),
                      BAY_OK);
     assert_int_equal(bay_client_call(other, "echo", NULL, &reply, NULL), BAY_OK);
     bay_reply_free(reply);
@@ -247,14 +248,14 @@ static void a_close_ends_what_is_open(void **state)
     bay_server *server = make_server(&kept);
     bay_client *client = attach(server, "2026-07-28");
     assert_int_equal(
-        bay_request_start(bay_request_tool(client, "waits", NULL), on_done, &seen, NULL), BAY_OK);
+        bay_request_start(bay_request_tool(client, "waits", NULL), NULL, on_done, &seen), BAY_OK);
     while (kept == NULL) {
         assert_int_equal(bay_client_wait(client, 5), BAY_OK);
     }
     bay_call_reply(kept, "too late"); /* not heard any more */
     bay_client_close(client);
     assert_int_equal(seen.ends, 1);
-    assert_int_equal(seen.err, BAY_CANCELLED);
+    assert_int_equal(seen.err, BAY_ERR_CANCELLED);
     bay_server_free(server);
 }
 
@@ -264,9 +265,9 @@ static void a_close_ends_what_is_open(void **state)
 static void assert_expected(bay_err err, const bay_diag *diag)
 {
     /* what a lack of memory on the other side of the process looks like from here */
-    bool is_expected = err == BAY_OK || err == BAY_NOMEM || err == BAY_CLOSED ||
-                       err == BAY_REMOTE || err == BAY_PROTOCOL || err == BAY_LIMIT ||
-                       err == BAY_TIMEOUT || err == BAY_VERSION;
+    bool is_expected = err == BAY_OK || err == BAY_ERR_NOMEM || err == BAY_ERR_CLOSED ||
+                       err == BAY_ERR_REMOTE || err == BAY_ERR_PROTOCOL || err == BAY_ERR_LIMIT ||
+                       err == BAY_ERR_TIMEOUT || err == BAY_ERR_VERSION;
     if (!is_expected) {
         fail_msg("%d: %s", (int)err, diag->text);
     }
@@ -284,14 +285,15 @@ static bool live_once(bay_server *server, const char *revision)
     bay_client_options_reconnect(options, 1, 1);
     bay_client_options_timeout(options, 100, 200);
     bay_client_options_root(options, "file:///a", "a");
-    bay_err err = options != NULL ? bay_client_attach(server, options, &client, &diag) : BAY_NOMEM;
+    bay_err err =
+        options != NULL ? bay_client_attach(server, options, &client, &diag) : BAY_ERR_NOMEM;
     bay_client_options_free(options);
     assert_expected(err, &diag);
     if (err != BAY_OK) {
         assert_null(client);
         return false;
     }
-    err = bay_client_list(client, BAY_TOOLS, &made, &diag);
+    err = bay_client_list(client, BAY_KIND_TOOLS, &made, &diag);
     assert_expected(err, &diag);
     assert_true((err == BAY_OK) == (made != NULL));
     bool is_well = err == BAY_OK && bay_list_count(made) == 3;

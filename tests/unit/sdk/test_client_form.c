@@ -35,7 +35,8 @@ static void check(const char *wanted, const char *content, const char *expected,
         fail_msg("%.*s is not %s", BAY_STR(json_raw(completed)), expected);
     }
     assert_int_equal(schema_compile(form, NULL, &compiled, &diag), BAY_OK);
-    assert_int_equal(form_check(compiled, completed, &diag), breaks == NULL ? BAY_OK : BAY_INVALID);
+    assert_int_equal(form_check(compiled, completed, &diag),
+                     breaks == NULL ? BAY_OK : BAY_ERR_INVALID);
     if (breaks != NULL && strstr(diag.text, breaks) == NULL) {
         fail_msg("\"%s\" does not name %s", diag.text, breaks);
     }

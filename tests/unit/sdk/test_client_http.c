@@ -60,9 +60,9 @@ static void a_closed_port_is_told_at_once(void **state)
     (void)state;
     peer_start(&server, nobody, NULL, 0);
     peer_stop(&server);
-    assert_int_equal(bay_client_connect(server.url, NULL, &client, &diag), BAY_CONNECT);
+    assert_int_equal(bay_client_connect(server.url, NULL, &client, &diag), BAY_ERR_CONNECT);
     assert_null(client);
-    assert_int_equal(diag.code, BAY_CONNECT);
+    assert_int_equal(diag.code, BAY_ERR_CONNECT);
     assert_says(&diag, server.url);
     assert_says(&diag, "is the server running there?");
 }
@@ -80,7 +80,7 @@ static void what_is_no_target_is_refused(void **state)
             fail_msg("\"%s\" was taken", bad[i]);
         }
     }
-    assert_int_equal(bay_client_connect(NULL, NULL, NULL, NULL), BAY_INVALID);
+    assert_int_equal(bay_client_connect(NULL, NULL, NULL, NULL), BAY_ERR_INVALID);
 }
 
 /* Whatever is wrong with it, a URL may hold a password or a token. */
@@ -119,7 +119,7 @@ static void a_server_that_never_answers_times_out(void **state)
     peer_start(&server, silent, NULL, 0);
     bay_client_options *options = fast();
     bay_client_options_timeout(options, 50, 0);
-    assert_int_equal(bay_client_connect(server.url, options, &client, &diag), BAY_TIMEOUT);
+    assert_int_equal(bay_client_connect(server.url, options, &client, &diag), BAY_ERR_TIMEOUT);
     bay_client_options_free(options);
     peer_stop(&server);
 }
@@ -138,7 +138,7 @@ static void refused_access_is_told_without_the_secret(void **state)
     peer_start(&server, refusing, NULL, 0);
     bay_client_options *options = fast();
     bay_client_options_header(options, "Authorization", "Bearer hush-hush");
-    assert_int_equal(bay_client_connect(server.url, options, &client, &diag), BAY_DENIED);
+    assert_int_equal(bay_client_connect(server.url, options, &client, &diag), BAY_ERR_DENIED);
     assert_says(&diag, "Authorization");
     assert_null(strstr(diag.text, "hush"));
     assert_string_equal(peer_last_field(&server, "POST server/discover", "Authorization"),
@@ -235,11 +235,11 @@ static void what_may_have_been_executed_is_not_sent_again(void **state)
     (void)state;
     peer_start(&server, modern, NULL, 0);
     bay_client *client = connect_to(&server, fast());
-    assert_int_equal(call(client, "hang_up", &diag), BAY_CLOSED);
+    assert_int_equal(call(client, "hang_up", &diag), BAY_ERR_CLOSED);
     assert_says(&diag, "may have been executed");
     assert_says(&diag, "tools/call \"hang_up\"");
     assert_int_equal(peer_count(&server, "POST tools/call"), 1);
-    assert_int_equal(call(client, "half", &diag), BAY_CLOSED);
+    assert_int_equal(call(client, "half", &diag), BAY_ERR_CLOSED);
     assert_int_equal(peer_count(&server, "POST tools/call"), 2);
     assert_int_equal(call(client, "fine", &diag), BAY_OK); /* the next finds its way */
     bay_client_close(client);
@@ -257,10 +257,10 @@ static void hints_are_not_believed_unasked(void **state)
         bay_list *tools = NULL;
         peer_start(&server, modern, NULL, 0);
         bay_client *client = connect_to(&server, fast());
-        assert_int_equal(bay_client_list(client, BAY_TOOLS, &tools, &diag), BAY_OK);
+        assert_int_equal(bay_client_list(client, BAY_KIND_TOOLS, &tools, &diag), BAY_OK);
         bay_list_free(tools);
         peer_set_number(&server, 1);
-        assert_int_equal(call(client, hinted[i], &diag), BAY_CLOSED);
+        assert_int_equal(call(client, hinted[i], &diag), BAY_ERR_CLOSED);
         assert_says(&diag, "may have been executed");
         assert_int_equal(peer_count(&server, "POST tools/call"), 1);
         bay_client_close(client);
@@ -282,7 +282,7 @@ static void what_is_trusted_to_do_no_harm_is_sent_again(void **state)
         assert_int_equal(call(client, hinted[i], &diag), BAY_OK);
         assert_int_equal(peer_count(&server, "POST tools/call"), 3);
         peer_set_number(&server, 100);
-        assert_int_equal(call(client, hinted[i], &diag), BAY_CLOSED); /* not for ever */
+        assert_int_equal(call(client, hinted[i], &diag), BAY_ERR_CLOSED); /* not for ever */
         assert_int_equal(peer_count(&server, "POST tools/call"), 6);
         bay_client_close(client);
         peer_stop(&server);
@@ -296,10 +296,10 @@ static void odd_answers_are_told(void **state)
         bay_err err;
         const char *text;
     } cases[] = {
-        {"error", BAY_REMOTE, "error -32602: no\\u{7}pe"},
-        {"status", BAY_CLOSED, "500"},
-        {"html", BAY_PROTOCOL, "\"html\""},
-        {"type", BAY_PROTOCOL, "resultType"},
+        {"error", BAY_ERR_REMOTE, "error -32602: no\\u{7}pe"},
+        {"status", BAY_ERR_CLOSED, "500"},
+        {"html", BAY_ERR_PROTOCOL, "\"html\""},
+        {"type", BAY_ERR_PROTOCOL, "resultType"},
     };
     peer server;
     (void)state;
@@ -310,21 +310,23 @@ static void odd_answers_are_told(void **state)
         assert_int_equal(call(client, cases[i].tool, &diag), cases[i].err);
         assert_int_equal(diag.code, cases[i].err);
         assert_says(&diag, cases[i].text);
-        bool is_remote = cases[i].err == BAY_REMOTE;
+        bool is_remote = cases[i].err == BAY_ERR_REMOTE;
         assert_true((bay_client_remote_error(client).len > 0) == is_remote);
     }
     bay_reply *reply = NULL;
     bay_diag diag = {0};
-    assert_int_equal(bay_client_call(client, "x", "[]", &reply, &diag), BAY_INVALID);
-    assert_int_equal(bay_client_call(client, "x", "{},\"y\":{}", &reply, &diag), BAY_INVALID);
-    assert_int_equal(bay_client_call(client, "x", "{", &reply, &diag), BAY_INVALID);
+    assert_int_equal(bay_client_call(client, "x", "[]", &reply, &diag), BAY_ERR_INVALID);
+    assert_int_equal(bay_client_call(client, "x", "{},\"y\":{}", &reply, &diag), BAY_ERR_INVALID);
+    assert_int_equal(bay_client_call(client, "x", "{", &reply, &diag), BAY_ERR_INVALID);
     assert_says(&diag, "arguments");
-    assert_int_equal(bay_client_call(client, NULL, NULL, &reply, &diag), BAY_INVALID);
-    assert_int_equal(bay_client_call(NULL, "x", NULL, &reply, &diag), BAY_INVALID);
-    assert_int_equal(bay_client_request(client, "tools/list", "[]", &reply, &diag), BAY_INVALID);
-    assert_int_equal(bay_client_request(client, "initialize", NULL, &reply, &diag), BAY_INVALID);
+    assert_int_equal(bay_client_call(client, NULL, NULL, &reply, &diag), BAY_ERR_INVALID);
+    assert_int_equal(bay_client_call(NULL, "x", NULL, &reply, &diag), BAY_ERR_INVALID);
+    assert_int_equal(bay_client_request(client, "tools/list", "[]", &reply, &diag),
+                     BAY_ERR_INVALID);
+    assert_int_equal(bay_client_request(client, "initialize", NULL, &reply, &diag),
+                     BAY_ERR_INVALID);
     assert_int_equal(bay_client_request(client, "logging/setLevel", NULL, &reply, &diag),
-                     BAY_UNSUPPORTED);
+                     BAY_ERR_UNSUPPORTED);
     assert_int_equal(bay_client_request(client, "com.example/x", "{\"a\":1}", &reply, &diag),
                      BAY_OK);
     bay_reply_free(reply);
@@ -344,11 +346,11 @@ static void silence_ends_by_the_time_limit(void **state)
     bay_client *client = connect_to(&server, fast());
     bay_request *request = bay_request_tool(client, "silent", NULL);
     bay_request_timeout(request, 50, 0);
-    assert_int_equal(bay_request_run(request, &reply, &diag), BAY_TIMEOUT);
+    assert_int_equal(bay_request_run(request, &reply, &diag), BAY_ERR_TIMEOUT);
     assert_says(&diag, "\"silent\"");
     request = bay_request_tool(client, "silent", NULL);
     bay_request_timeout(request, 0, 50);
-    assert_int_equal(bay_request_run(request, &reply, &diag), BAY_TIMEOUT);
+    assert_int_equal(bay_request_run(request, &reply, &diag), BAY_ERR_TIMEOUT);
     assert_null(reply);
     assert_int_equal(call(client, "fine", &diag), BAY_OK);
     bay_client_close(client);
@@ -367,7 +369,7 @@ static void a_server_that_comes_back_is_found(void **state)
     bay_client *client = connect_to(&first, fast());
     assert_int_equal(call(client, "fine", &diag), BAY_OK);
     peer_stop(&first);
-    assert_int_equal(call(client, "fine", &diag), BAY_CONNECT); /* gave up after a few tries */
+    assert_int_equal(call(client, "fine", &diag), BAY_ERR_CONNECT); /* gave up after a few tries */
     assert_says(&diag, "connection refused");
     peer_start(&second, modern, NULL, first.port);
     assert_int_equal(call(client, "fine", &diag), BAY_OK);
@@ -545,10 +547,10 @@ static void on_done(bay_request *request, bay_reply *reply, const bay_diag *diag
         bay_reply *none = NULL;
         bay_client *client = self->again;
         self->again = NULL;
-        assert_int_equal(bay_client_call(client, "fine", NULL, &none, &why), BAY_STATE);
+        assert_int_equal(bay_client_call(client, "fine", NULL, &none, &why), BAY_ERR_STATE);
         bay_client_close(client); /* says so in the log, and does nothing */
         assert_int_equal(
-            bay_request_start(bay_request_tool(client, "fine", NULL), on_done, self, NULL), BAY_OK);
+            bay_request_start(bay_request_tool(client, "fine", NULL), NULL, on_done, self), BAY_OK);
     }
 }
 
@@ -559,7 +561,7 @@ static void turn_until(bay_client *client, const int *count, int wanted)
         int wait = bay_client_wait_ms(client);
         (void)poll(&polled, 1, wait < 0 || wait > 1000 ? 1000 : wait);
         bay_err err = bay_client_dispatch(client);
-        assert_true(err == BAY_OK || err == BAY_CLOSED);
+        assert_true(err == BAY_OK || err == BAY_ERR_CLOSED);
     }
     assert_int_equal(*count, wanted);
 }
@@ -581,13 +583,14 @@ static void a_client_lives_in_an_event_loop(void **state)
     (void)state;
     peer_start(&server, modern, NULL, 0);
     bay_client_options *options = fast();
-    assert_int_equal(bay_client_begin(server.url, options, on_connected, &connected, &client, NULL),
-                     BAY_OK);
+    assert_int_equal(
+        bay_client_connect_start(server.url, options, &client, NULL, on_connected, &connected),
+        BAY_OK);
     bay_client_options_free(options);
     assert_int_equal(connected.count, 0);
     end.again = client;
     bay_request *request = bay_request_tool(client, "early", NULL); /* before it is connected */
-    assert_int_equal(bay_request_start(request, on_done, &end, NULL), BAY_OK);
+    assert_int_equal(bay_request_start(request, NULL, on_done, &end), BAY_OK);
     assert_int_equal(end.count, 0);
     turn_until(client, &end.count, 2);
     assert_int_equal(end.err, BAY_OK);
@@ -607,15 +610,16 @@ static void a_connect_that_fails_is_told_once(void **state)
     (void)state;
     peer_start(&server, nobody, NULL, 0);
     peer_stop(&server);
-    assert_int_equal(bay_client_begin(server.url, NULL, on_connected, &connected, &client, NULL),
-                     BAY_OK);
+    assert_int_equal(
+        bay_client_connect_start(server.url, NULL, &client, NULL, on_connected, &connected),
+        BAY_OK);
     bay_request *request = bay_request_tool(client, "early", NULL);
-    assert_int_equal(bay_request_start(request, on_done, &end, NULL), BAY_OK);
+    assert_int_equal(bay_request_start(request, NULL, on_done, &end), BAY_OK);
     turn_until(client, &end.count, 1);
-    assert_int_equal(end.err, BAY_CONNECT);
+    assert_int_equal(end.err, BAY_ERR_CONNECT);
     assert_int_equal(connected.count, 1);
-    assert_int_equal(connected.err, BAY_CONNECT);
-    assert_int_equal(bay_client_dispatch(client), BAY_CLOSED);
+    assert_int_equal(connected.err, BAY_ERR_CONNECT);
+    assert_int_equal(bay_client_dispatch(client), BAY_ERR_CLOSED);
     bay_client_close(client);
 }
 
@@ -627,38 +631,38 @@ static void a_request_is_cancelled_in_every_state(void **state)
     (void)state;
     peer_start(&server, modern, NULL, 0);
     bay_request_cancel(NULL, NULL);
-    assert_int_equal(bay_client_begin(server.url, NULL, NULL, NULL, &client, NULL), BAY_OK);
+    assert_int_equal(bay_client_connect_start(server.url, NULL, &client, NULL, NULL, NULL), BAY_OK);
     /* not started */
     bay_request *request = bay_request_tool(client, "silent", NULL);
     bay_request_cancel(request, "never");
     bay_request_free(request);
     /* before the connection stands */
     request = bay_request_tool(client, "silent", NULL);
-    assert_int_equal(bay_request_start(request, on_done, &end, NULL), BAY_OK);
+    assert_int_equal(bay_request_start(request, NULL, on_done, &end), BAY_OK);
     bay_request_cancel(request, "early");
     bay_request_cancel(request, "twice");
     bay_request_free(request); /* started: not ours to free */
     assert_int_equal(end.count, 0);
     turn_until(client, &end.count, 1);
-    assert_int_equal(end.err, BAY_CANCELLED);
+    assert_int_equal(end.err, BAY_ERR_CANCELLED);
     /* while the server has it */
     request = bay_request_tool(client, "silent", NULL);
-    assert_int_equal(bay_request_start(request, on_done, &end, NULL), BAY_OK);
+    assert_int_equal(bay_request_start(request, NULL, on_done, &end), BAY_OK);
     while (peer_count(&server, "POST tools/call") == 0) {
         assert_int_equal(bay_client_wait(client, 5), BAY_OK);
     }
     bay_request_cancel(request, NULL);
     turn_until(client, &end.count, 2);
-    assert_int_equal(end.err, BAY_CANCELLED);
+    assert_int_equal(end.err, BAY_ERR_CANCELLED);
     /* by the end of the client: with the server, waiting, answered and not told */
     for (int i = 0; i < 3; i++) {
         request = bay_request_tool(client, "silent", NULL);
-        assert_int_equal(bay_request_start(request, on_done, &end, NULL), BAY_OK);
+        assert_int_equal(bay_request_start(request, NULL, on_done, &end), BAY_OK);
     }
     bay_request_cancel(request, NULL);
     bay_client_close(client);
     assert_int_equal(end.count, 5);
-    assert_int_equal(end.err, BAY_CANCELLED);
+    assert_int_equal(end.err, BAY_ERR_CANCELLED);
     peer_stop(&server);
 }
 
@@ -671,9 +675,9 @@ static void started_twice_is_refused(void **state)
     peer_start(&server, modern, NULL, 0);
     bay_client *client = connect_to(&server, fast());
     bay_request *request = bay_request_tool(client, "fine", NULL);
-    assert_int_equal(bay_request_start(request, on_done, &end, NULL), BAY_OK);
-    assert_int_equal(bay_request_start(request, on_done, &end, &diag), BAY_STATE);
-    assert_int_equal(bay_request_start(NULL, on_done, &end, &diag), BAY_NOMEM);
+    assert_int_equal(bay_request_start(request, NULL, on_done, &end), BAY_OK);
+    assert_int_equal(bay_request_start(request, &diag, on_done, &end), BAY_ERR_STATE);
+    assert_int_equal(bay_request_start(NULL, &diag, on_done, &end), BAY_ERR_NOMEM);
     turn_until(client, &end.count, 1);
     bay_client_close(client);
     bay_client_close(NULL);
@@ -695,7 +699,7 @@ static void a_compressed_reply_is_told(void **state)
     (void)state;
     peer_start(&server, compressing, NULL, 0);
     bay_client *client = connect_to(&server, fast());
-    assert_int_equal(bay_client_read(client, "file:///a", &reply, &diag), BAY_PROTOCOL);
+    assert_int_equal(bay_client_read(client, "file:///a", &reply, &diag), BAY_ERR_PROTOCOL);
     assert_says(&diag, "content encoding \"gzip\"");
     bay_client_close(client);
     peer_stop(&server);
@@ -715,7 +719,7 @@ static void close_again(bay_request *request, bay_reply *reply, const bay_diag *
     closer *self = user;
     bay_reply *other = NULL;
     (void)request;
-    assert_int_equal(diag->code, BAY_CANCELLED);
+    assert_int_equal(diag->code, BAY_ERR_CANCELLED);
     self->count++;
     bay_reply_free(reply);
     self->waited = bay_client_call(self->client, "x", NULL, &other, NULL);
@@ -742,10 +746,10 @@ static void meddle(bay_client *client, bool is_outgoing, bay_str message, void *
         return;
     }
     self->count++;
-    assert_int_equal(bay_client_call(client, "x", NULL, &reply, NULL), BAY_STATE);
-    assert_int_equal(bay_client_list(client, BAY_TOOLS, &made, NULL), BAY_STATE);
-    assert_int_equal(bay_client_ping(client, NULL), BAY_STATE);
-    assert_int_equal(bay_client_wait(client, 0), BAY_STATE);
+    assert_int_equal(bay_client_call(client, "x", NULL, &reply, NULL), BAY_ERR_STATE);
+    assert_int_equal(bay_client_list(client, BAY_KIND_TOOLS, &made, NULL), BAY_ERR_STATE);
+    assert_int_equal(bay_client_ping(client, NULL), BAY_ERR_STATE);
+    assert_int_equal(bay_client_wait(client, 0), BAY_ERR_STATE);
     bay_client_close(client);
 }
 
@@ -768,7 +772,7 @@ static void who_sees_messages_cannot_end_the_client(void **state)
     bay_client_options_on_message(options, meddle, &self);
     self.client = connect_to(&server, options);
     bay_request *request = bay_request_new(self.client, "resources/read", "{\"uri\":\"a\"}");
-    assert_int_equal(bay_request_start(request, on_nothing, &ended, NULL), BAY_OK);
+    assert_int_equal(bay_request_start(request, NULL, on_nothing, &ended), BAY_OK);
     assert_true(self.count > 0);
     bay_client_close(self.client);
     assert_int_equal(ended, 1);
@@ -785,11 +789,11 @@ static void a_close_inside_a_close_does_nothing(void **state)
     closer self = {.client = connect_to(&server, fast())};
     for (int i = 0; i < 3; i++) {
         bay_request *request = bay_request_new(self.client, "resources/read", "{\"uri\":\"a\"}");
-        assert_int_equal(bay_request_start(request, close_again, &self, &diag), BAY_OK);
+        assert_int_equal(bay_request_start(request, &diag, close_again, &self), BAY_OK);
     }
     bay_client_close(self.client);
     assert_int_equal(self.count, 3);
-    assert_int_equal(self.waited, BAY_STATE);
+    assert_int_equal(self.waited, BAY_ERR_STATE);
     peer_stop(&server);
 }
 

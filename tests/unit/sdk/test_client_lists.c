@@ -75,10 +75,10 @@ static void a_list_that_is_none_is_an_error(void **state)
         bay_err err;
         const char *text;
     } cases[] = {
-        {REPEATS, BAY_PROTOCOL, "would never end"},
-        {NO_STRING, BAY_PROTOCOL, "nextCursor"},
-        {NO_LIST, BAY_PROTOCOL, "no such list"},
-        {REFUSED, BAY_REMOTE, "no list today"},
+        {REPEATS, BAY_ERR_PROTOCOL, "would never end"},
+        {NO_STRING, BAY_ERR_PROTOCOL, "nextCursor"},
+        {NO_LIST, BAY_ERR_PROTOCOL, "no such list"},
+        {REFUSED, BAY_ERR_REMOTE, "no list today"},
     };
     peer server;
     bay_diag diag = {0};
@@ -88,17 +88,17 @@ static void a_list_that_is_none_is_an_error(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         bay_list *made = NULL;
         peer_set_number(&server, cases[i].number);
-        assert_int_equal(bay_client_list(client, BAY_TOOLS, &made, &diag), cases[i].err);
+        assert_int_equal(bay_client_list(client, BAY_KIND_TOOLS, &made, &diag), cases[i].err);
         assert_null(made);
         if (strstr(diag.text, cases[i].text) == NULL) {
             fail_msg("\"%s\" does not say \"%s\"", diag.text, cases[i].text);
         }
     }
     bay_list *made = NULL;
-    assert_int_equal(bay_client_list(client, (bay_kind)3, &made, &diag), BAY_INVALID);
-    assert_int_equal(bay_client_list(NULL, BAY_TOOLS, &made, &diag), BAY_INVALID);
+    assert_int_equal(bay_client_list(client, (bay_kind)3, &made, &diag), BAY_ERR_INVALID);
+    assert_int_equal(bay_client_list(NULL, BAY_KIND_TOOLS, &made, &diag), BAY_ERR_INVALID);
     peer_set_number(&server, GOOD_AGAIN);
-    made = list_of(client, BAY_TOOLS);
+    made = list_of(client, BAY_KIND_TOOLS);
     assert_int_equal(bay_list_count(made), 1);
     bay_list_free(made);
     bay_client_close(client);
@@ -155,7 +155,7 @@ static void all_pages_are_one_list(void **state)
     (void)state;
     peer_start(&server, pages, NULL, 0);
     bay_client *client = connect_to(&server, NULL);
-    bay_list *made = list_of(client, BAY_TOOLS);
+    bay_list *made = list_of(client, BAY_KIND_TOOLS);
     assert_int_equal(bay_list_count(made), 3);
     assert_str(bay_list_name(made, 0), "b");
     assert_str(bay_list_title(made, 0), "B\n");
@@ -170,16 +170,16 @@ static void all_pages_are_one_list(void **state)
     assert_int_equal(bay_list_rejected_count(made), 2);
     bay_list_free(made);
     /* without ttlMs it is asked for each time */
-    bay_list_free(list_of(client, BAY_TOOLS));
+    bay_list_free(list_of(client, BAY_KIND_TOOLS));
     assert_int_equal(peer_count(&server, "POST tools/list"), 4);
-    made = list_of(client, BAY_PROMPTS);
+    made = list_of(client, BAY_KIND_PROMPTS);
     assert_str(bay_list_title(made, 0), "p");
     bay_list_free(made);
-    made = list_of(client, BAY_RESOURCES);
+    made = list_of(client, BAY_KIND_RESOURCES);
     assert_str(bay_list_uri(made, 0), "x:a");
     assert_int_equal(bay_list_find(made, "x:a"), 0);
     bay_list_free(made);
-    made = list_of(client, BAY_TEMPLATES);
+    made = list_of(client, BAY_KIND_TEMPLATES);
     assert_str(bay_list_uri(made, 0), "x:{a}");
     bay_client_close(client); /* a list outlives its client */
     assert_str(bay_list_name(made, 0), "t");
@@ -219,8 +219,8 @@ static void take(bay_client *client, bay_list *made, const bay_diag *diag, void 
     self->entries = bay_list_count(made);
     bay_list_free(made);
     if (self->again-- > 0) {
-        assert_int_equal(bay_client_list_start(client, BAY_TOOLS, take, self, NULL), BAY_OK);
-        assert_int_equal(bay_client_list(client, BAY_PROMPTS, &made, NULL), BAY_STATE);
+        assert_int_equal(bay_client_list_start(client, BAY_KIND_TOOLS, NULL, take, self), BAY_OK);
+        assert_int_equal(bay_client_list(client, BAY_KIND_PROMPTS, &made, NULL), BAY_ERR_STATE);
     }
 }
 
@@ -233,12 +233,16 @@ static void a_list_is_asked_for_without_waiting(void **state)
     (void)state;
     peer_start(&server, lasting, NULL, 0);
     peer_set_number(&server, 100000);
-    assert_int_equal(bay_client_begin(server.url, NULL, NULL, NULL, &client, &diag), BAY_OK);
-    assert_int_equal(bay_client_list_start(client, BAY_TOOLS, NULL, NULL, &diag), BAY_INVALID);
-    assert_int_equal(bay_client_list_start(client, (bay_kind)3, take, &one, &diag), BAY_INVALID);
-    assert_int_equal(bay_client_list_start(NULL, BAY_TOOLS, take, &one, &diag), BAY_INVALID);
-    assert_int_equal(bay_client_list_start(client, BAY_TOOLS, take, &one, &diag), BAY_OK);
-    assert_int_equal(bay_client_list_start(client, BAY_TOOLS, take, &two, &diag), BAY_OK);
+    assert_int_equal(bay_client_connect_start(server.url, NULL, &client, &diag, NULL, NULL),
+                     BAY_OK);
+    assert_int_equal(bay_client_list_start(client, BAY_KIND_TOOLS, &diag, NULL, NULL),
+                     BAY_ERR_INVALID);
+    assert_int_equal(bay_client_list_start(client, (bay_kind)3, &diag, take, &one),
+                     BAY_ERR_INVALID);
+    assert_int_equal(bay_client_list_start(NULL, BAY_KIND_TOOLS, &diag, take, &one),
+                     BAY_ERR_INVALID);
+    assert_int_equal(bay_client_list_start(client, BAY_KIND_TOOLS, &diag, take, &one), BAY_OK);
+    assert_int_equal(bay_client_list_start(client, BAY_KIND_TOOLS, &diag, take, &two), BAY_OK);
     assert_int_equal(one.count + two.count, 0);
     while (one.count < 1 || two.count < 4) {
         assert_int_equal(bay_client_wait(client, -1), BAY_OK);
@@ -246,7 +250,7 @@ static void a_list_is_asked_for_without_waiting(void **state)
     assert_int_equal(one.entries, 1);
     assert_int_equal(peer_count(&server, "POST tools/list"), 1);
     /* one that is kept is not told inside either */
-    assert_int_equal(bay_client_list_start(client, BAY_TOOLS, take, &one, &diag), BAY_OK);
+    assert_int_equal(bay_client_list_start(client, BAY_KIND_TOOLS, &diag, take, &one), BAY_OK);
     assert_int_equal(one.count, 1);
     assert_int_equal(bay_client_wait_ms(client), 0);
     assert_int_equal(bay_client_dispatch(client), BAY_OK);
@@ -265,21 +269,22 @@ static void a_list_asked_for_ends_with_the_client(void **state)
     peer_start(&server, lasting, NULL, 0);
     peer_set_number(&server, 100000);
     client = connect_to(&server, NULL);
-    bay_list_free(list_of(client, BAY_TOOLS));
-    assert_int_equal(bay_client_list_start(client, BAY_TOOLS, take, &one, &diag), BAY_OK);
-    assert_int_equal(bay_client_list_start(client, BAY_PROMPTS, take, &two, &diag), BAY_OK);
+    bay_list_free(list_of(client, BAY_KIND_TOOLS));
+    assert_int_equal(bay_client_list_start(client, BAY_KIND_TOOLS, &diag, take, &one), BAY_OK);
+    assert_int_equal(bay_client_list_start(client, BAY_KIND_PROMPTS, &diag, take, &two), BAY_OK);
     bay_client_close(client);
     assert_int_equal(one.err, BAY_OK);
-    assert_int_equal(two.err, BAY_CANCELLED);
+    assert_int_equal(two.err, BAY_ERR_CANCELLED);
     peer_stop(&server);
-    assert_int_equal(bay_client_begin(server.url, NULL, NULL, NULL, &client, &diag), BAY_OK);
-    assert_int_equal(bay_client_list_start(client, BAY_TOOLS, take, &three, &diag), BAY_OK);
+    assert_int_equal(bay_client_connect_start(server.url, NULL, &client, &diag, NULL, NULL),
+                     BAY_OK);
+    assert_int_equal(bay_client_list_start(client, BAY_KIND_TOOLS, &diag, take, &three), BAY_OK);
     bay_err err = BAY_OK;
     while (three.count == 0) {
         err = bay_client_wait(client, -1);
     }
-    assert_int_equal(err, BAY_CLOSED);
-    assert_int_equal(three.err, BAY_CONNECT);
+    assert_int_equal(err, BAY_ERR_CLOSED);
+    assert_int_equal(three.err, BAY_ERR_CONNECT);
     bay_client_close(client);
     assert_int_equal(one.count + two.count + three.count, 3);
 }
@@ -297,24 +302,24 @@ static void a_list_is_kept_for_its_time_to_live(void **state)
     peer_set_number(&server, 100000);
     bay_client *client = connect_to(&server, NULL);
     for (int i = 0; i < 3; i++) {
-        bay_list_free(list_of(client, BAY_TOOLS));
+        bay_list_free(list_of(client, BAY_KIND_TOOLS));
     }
     assert_int_equal(peer_count(&server, "POST tools/list"), 1);
-    sdk_lists_changed(client, BAY_TOOLS); /* as a notification does */
+    sdk_lists_changed(client, BAY_KIND_TOOLS); /* as a notification does */
     peer_set_number(&server, 0);
     for (int i = 0; i < 3; i++) {
-        bay_list_free(list_of(client, BAY_TOOLS));
+        bay_list_free(list_of(client, BAY_KIND_TOOLS));
     }
     assert_int_equal(peer_count(&server, "POST tools/list"), 4);
     peer_set_number(&server, -5);
-    bay_list_free(list_of(client, BAY_TOOLS));
-    bay_list_free(list_of(client, BAY_TOOLS));
+    bay_list_free(list_of(client, BAY_KIND_TOOLS));
+    bay_list_free(list_of(client, BAY_KIND_TOOLS));
     assert_int_equal(peer_count(&server, "POST tools/list"), 6);
     bay_client_close(client);
     peer_set_number(&server, 100000);
     client = connect_to(&server, no_cache);
-    bay_list_free(list_of(client, BAY_TOOLS));
-    bay_list_free(list_of(client, BAY_TOOLS));
+    bay_list_free(list_of(client, BAY_KIND_TOOLS));
+    bay_list_free(list_of(client, BAY_KIND_TOOLS));
     assert_int_equal(peer_count(&server, "POST tools/list"), 8);
     bay_client_close(client);
     peer_stop(&server);
@@ -350,7 +355,7 @@ static int changes_heard;
 static void on_changed(bay_client *client, bay_kind kind, void *user)
 {
     (void)client, (void)user;
-    changes_heard += kind == BAY_TOOLS;
+    changes_heard += kind == BAY_KIND_TOOLS;
 }
 
 static void tell_changes(bay_client_options *options)
@@ -373,7 +378,7 @@ static void a_session_keeps_a_list_until_it_changes(void **state)
     int before = 0;
     for (int i = 0; i < 200 && before < 3; i++) {
         int seen = peer_count(&server, "POST tools/list");
-        bay_list_free(list_of(client, BAY_TOOLS));
+        bay_list_free(list_of(client, BAY_KIND_TOOLS));
         before = peer_count(&server, "POST tools/list") == seen ? before + 1 : 0;
     }
     assert_int_equal(before, 3);
@@ -383,7 +388,7 @@ static void a_session_keeps_a_list_until_it_changes(void **state)
     while (changes_heard == 0) {
         assert_int_equal(bay_client_wait(client, 5), BAY_OK);
     }
-    bay_list_free(list_of(client, BAY_TOOLS));
+    bay_list_free(list_of(client, BAY_KIND_TOOLS));
     assert_int_equal(peer_count(&server, "POST tools/list"), fetched + 1);
     bay_client_close(client);
     peer_stop(&server);
@@ -441,9 +446,9 @@ static void annotated_arguments_travel_in_the_head(void **state)
     assert_string_equal(peer_last_field(&server, "POST tools/call", "Mcp-Param-Region"), "eu");
     assert_string_equal(peer_last_field(&server, "POST tools/call", "Mcp-Name"), "query");
     /* a tool that breaks the rules is left out, and cannot be called */
-    assert_int_equal(bay_client_call(client, "bad", NULL, &reply, &diag), BAY_PROTOCOL);
+    assert_int_equal(bay_client_call(client, "bad", NULL, &reply, &diag), BAY_ERR_PROTOCOL);
     assert_non_null(strstr(diag.text, "bad"));
-    bay_list *made = list_of(client, BAY_TOOLS);
+    bay_list *made = list_of(client, BAY_KIND_TOOLS);
     assert_int_equal(bay_list_count(made), 1);
     assert_int_equal(bay_list_rejected_count(made), 1);
     assert_true(str_starts(bay_list_rejected(made, 0), STR("bad: ")));
@@ -457,7 +462,7 @@ static void annotated_arguments_travel_in_the_head(void **state)
     assert_int_equal(peer_count(&server, "POST tools/call"), calls + 2);
     /* a refusal that stays is told, and not asked for ever */
     assert_int_equal(bay_client_call(client, "query", "{\"region\":\"us\"}", &reply, &diag),
-                     BAY_REMOTE);
+                     BAY_ERR_REMOTE);
     assert_int_equal(peer_count(&server, "POST tools/call"), calls + 4);
     bay_client_close(client);
     peer_stop(&server);
@@ -545,7 +550,7 @@ static void a_modern_subscription_is_a_listen(void **state)
     last_update[0] = '\0';
     peer_start(&server, listening, NULL, 0);
     bay_client *client = connect_to(&server, tell_updates);
-    assert_int_equal(bay_client_subscribe(client, "", &diag), BAY_INVALID);
+    assert_int_equal(bay_client_subscribe(client, "", &diag), BAY_ERR_INVALID);
     assert_int_equal(bay_client_subscribe(client, "x:a", &diag), BAY_OK);
     assert_int_equal(bay_client_subscribe(client, "x:a", &diag), BAY_OK); /* no news */
     assert_int_equal(peer_count(&server, "POST subscriptions/listen"), 1);
@@ -556,7 +561,7 @@ static void a_modern_subscription_is_a_listen(void **state)
     assert_int_equal(bay_client_unsubscribe(client, "x:a", &diag), BAY_OK);
     assert_int_equal(bay_client_unsubscribe(client, "x:b", &diag), BAY_OK);
     assert_int_equal(bay_client_log_level(client, "info", &diag), BAY_OK);
-    assert_int_equal(bay_client_log_level(client, "loud", &diag), BAY_INVALID);
+    assert_int_equal(bay_client_log_level(client, "loud", &diag), BAY_ERR_INVALID);
     bay_reply *reply = NULL;
     assert_int_equal(bay_client_read(client, "x:a", &reply, &diag), BAY_OK);
     bay_reply_free(reply);
@@ -567,9 +572,9 @@ static void a_modern_subscription_is_a_listen(void **state)
     bay_client_close(client);
     peer_set_number(&server, 1);
     client = connect_to(&server, NULL);
-    assert_int_equal(bay_client_subscribe(client, "x:a", &diag), BAY_UNSUPPORTED);
+    assert_int_equal(bay_client_subscribe(client, "x:a", &diag), BAY_ERR_UNSUPPORTED);
     assert_int_equal(client->subscriptions.len, 0);
-    assert_int_equal(bay_client_roots(client, roots, &diag), BAY_STATE);
+    assert_int_equal(bay_client_roots(client, roots, &diag), BAY_ERR_STATE);
     bay_client_close(client);
     peer_stop(&server);
 }
@@ -593,7 +598,7 @@ static void a_session_subscribes_by_request(void **state)
     (void)state;
     peer_start(&server, by_request, NULL, 0);
     bay_client *client = connect_to(&server, tell_updates);
-    assert_int_equal(bay_client_subscribe(client, "x:none", &diag), BAY_REMOTE);
+    assert_int_equal(bay_client_subscribe(client, "x:none", &diag), BAY_ERR_REMOTE);
     assert_non_null(strstr(diag.text, "no such resource"));
     assert_int_equal(client->subscriptions.len, 0);
     assert_int_equal(bay_client_subscribe(client, "x:a", &diag), BAY_OK);
@@ -606,9 +611,9 @@ static void a_session_subscribes_by_request(void **state)
     assert_int_equal(bay_client_ping(client, &diag), BAY_OK);
     assert_int_equal(peer_count(&server, "POST ping"), 1);
     assert_int_equal(bay_client_notify(client, "notifications/mine", "{\"a\":1}", &diag), BAY_OK);
-    assert_int_equal(bay_client_notify(client, "notifications/mine", "[]", &diag), BAY_INVALID);
-    assert_int_equal(bay_client_notify(client, "ping", NULL, &diag), BAY_INVALID);
-    assert_int_equal(bay_client_notify(client, NULL, NULL, &diag), BAY_INVALID);
+    assert_int_equal(bay_client_notify(client, "notifications/mine", "[]", &diag), BAY_ERR_INVALID);
+    assert_int_equal(bay_client_notify(client, "ping", NULL, &diag), BAY_ERR_INVALID);
+    assert_int_equal(bay_client_notify(client, NULL, NULL, &diag), BAY_ERR_INVALID);
     assert_int_equal(bay_client_roots(client, NULL, &diag), BAY_OK);
     assert_int_equal(bay_client_ping(client, &diag), BAY_OK);
     while (peer_count(&server, "POST notifications/mine") == 0 ||

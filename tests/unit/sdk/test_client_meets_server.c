@@ -44,32 +44,33 @@ static void told_again(bay_call *call, const bay_answer *answer, void *user)
 
 static void told_name(bay_call *call, const bay_answer *answer, void *user)
 {
-    if (bay_answer_action(answer) != BAY_ACCEPT) {
+    if (bay_answer_action(answer) != BAY_ACTION_ACCEPT) {
         bay_call_replyf(call, "no (%d)", (int)bay_answer_error(answer));
         return;
     }
-    bay_call_elicit(call, "Sure?",
-                    "{\"type\":\"object\",\"properties\":{\"sure\":{\"type\":\"boolean\","
-                    "\"default\":true}}}",
-                    told_again, user);
+    bay_call_elicit_schema(call, "Sure?",
+                           "{\"type\":\"object\",\"properties\":{\"sure\":{\"type\":\"boolean\","
+                           "\"default\":true}}}",
+                           told_again, user);
 }
 
 static void ask_twice(bay_call *call, void *user)
 {
-    bay_call_elicit(call, "Your name?",
-                    "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\","
-                    "\"default\":\"Jo\"}},\"required\":[\"name\"]}",
-                    told_name, user);
+    bay_call_elicit_schema(call, "Your name?",
+                           "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\","
+                           "\"default\":\"Jo\"}},\"required\":[\"name\"]}",
+                           told_name, user);
 }
 
 static bay_server *new_server(void)
 {
     bay_server *server = bay_server_new("meets", "1");
-    bay_server_set(server, BAY_TASK_POLL_MS, 50);
-    bay_server_tool(server, "roots", NULL, NULL, ask_roots, NULL);
-    bay_server_tool(server, "model", NULL, NULL, ask_model, NULL);
-    bay_server_tool(server, "twice", NULL, NULL, ask_twice, NULL);
-    bay_tool_task(bay_server_tool(server, "task", NULL, NULL, ask_twice, NULL), BAY_TASK_OPTIONAL);
+    bay_server_set(server, BAY_SERVER_SETTING_TASK_POLL_MS, 50);
+    bay_server_tool_schema(server, "roots", NULL, NULL, ask_roots, NULL);
+    bay_server_tool_schema(server, "model", NULL, NULL, ask_model, NULL);
+    bay_server_tool_schema(server, "twice", NULL, NULL, ask_twice, NULL);
+    bay_tool_task(bay_server_tool_schema(server, "task", NULL, NULL, ask_twice, NULL),
+                  BAY_TASK_MODE_OPTIONAL);
     bay_server_skill_file(server, "pdf", "SKILL.md", "text/markdown", MAIN, sizeof(MAIN) - 1);
     bay_server_skill_file(server, "pdf", "a/b.bin", "application/octet-stream", "\0\xff\n", 3);
     return server;
@@ -108,7 +109,7 @@ static bay_client *meet(bay_server *server, const char *revision, person *who)
     bay_client_options_revisions(options, revision, revision);
     bay_client_options_timeout(options, 20000, 0);
     if (who != NULL) {
-        bay_client_options_elicitation(options, BAY_ELICIT_FORM, fill_in, who);
+        bay_client_options_elicitation(options, BAY_ELICITATION_FORM, fill_in, who);
         bay_client_options_sampling(options, NULL, speak, NULL);
         bay_client_options_root(options, "file:///a", NULL);
         bay_client_options_root(options, "file:///b", "B");
@@ -149,7 +150,7 @@ static void questions_in_every_revision(void **state)
             assert_int_equal(who.forms, 4);
         } else { /* nobody could be asked */
             char text[32];
-            snprintf(text, sizeof(text), "no (%d)", (int)BAY_UNSUPPORTED);
+            snprintf(text, sizeof(text), "no (%d)", (int)BAY_ERR_UNSUPPORTED);
             assert_called(client, "twice", text);
         }
         bay_client_close(client);
@@ -165,7 +166,7 @@ static void a_task_that_waits_for_a_person(void **state)
     awaited end = {0};
     bay_client *client = meet(server, "2026-07-28", &who);
     assert_int_equal(
-        bay_request_start(bay_request_tool(client, "task", NULL), awaited_done, &end, NULL),
+        bay_request_start(bay_request_tool(client, "task", NULL), NULL, awaited_done, &end),
         BAY_OK);
     for (int round = 1; round <= 2; round++) {
         while (who.kept == NULL && !end.is_done) {
@@ -193,17 +194,17 @@ static void a_kept_task_is_cancelled(void **state)
     bay_reply *reply = NULL;
     bay_client *client = meet(server, "2026-07-28", &who);
     bay_request *request = bay_request_tool(client, "task", NULL);
-    bay_request_keep_task(request);
+    bay_request_return_immediately(request);
     assert_int_equal(bay_request_run(request, &reply, NULL), BAY_OK);
     char id[256];
     snprintf(id, sizeof(id), "%.*s", BAY_STR(bay_reply_task(reply)));
     bay_reply_free(reply);
     assert_int_equal(bay_client_task(client, id, &reply, NULL), BAY_OK);
-    assert_int_equal(bay_reply_task_state(reply), BAY_TASK_INPUT_REQUIRED);
+    assert_int_equal(bay_reply_task_state(reply), BAY_TASK_STATE_INPUT_REQUIRED);
     bay_reply_free(reply);
     assert_int_equal(bay_client_task_cancel(client, id, NULL), BAY_OK);
-    assert_int_equal(bay_client_task_wait(client, id, &reply, NULL), BAY_CANCELLED);
-    assert_int_equal(bay_client_task(client, "no-such-task", &reply, NULL), BAY_REMOTE);
+    assert_int_equal(bay_client_task_wait(client, id, &reply, NULL), BAY_ERR_CANCELLED);
+    assert_int_equal(bay_client_task(client, "no-such-task", &reply, NULL), BAY_ERR_REMOTE);
     assert_int_equal(who.forms, 0);
     bay_client_close(client);
     bay_server_free(server);
@@ -229,7 +230,7 @@ static void a_skill_is_verified(void **state)
         assert_int_equal(bay_reply_bytes(reply, 0, &bytes, &len), BAY_OK);
         assert_int_equal(len, 3);
         assert_memory_equal(bytes, "\0\xff\n", 3);
-        bay_bytes_free(bytes);
+        bay_free(bytes);
         bay_reply_free(reply);
         bay_client_close(client);
         bay_server_free(server);

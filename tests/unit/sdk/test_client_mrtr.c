@@ -17,7 +17,7 @@ static void accept_it(bay_question *question, void *user)
 static bay_client_options *options_of(int *count)
 {
     bay_client_options *options = bay_client_options_new();
-    bay_client_options_elicitation(options, BAY_ELICIT_FORM, accept_it, count);
+    bay_client_options_elicitation(options, BAY_ELICITATION_FORM, accept_it, count);
     bay_client_options_root(options, "file:///a", NULL);
     return options;
 }
@@ -52,30 +52,30 @@ static void malformed_questions(void **state)
         bay_err err;
         const char *says;
     } cases[] = {
-        {"{\"resultType\":\"input_required\"}", BAY_PROTOCOL, "neither inputRequests nor"},
-        {"{\"resultType\":\"input_required\",\"requestState\":1}", BAY_PROTOCOL,
+        {"{\"resultType\":\"input_required\"}", BAY_ERR_PROTOCOL, "neither inputRequests nor"},
+        {"{\"resultType\":\"input_required\",\"requestState\":1}", BAY_ERR_PROTOCOL,
          "/requestState must be a string"},
-        {"{\"resultType\":\"input_required\",\"inputRequests\":[]}", BAY_PROTOCOL,
+        {"{\"resultType\":\"input_required\",\"inputRequests\":[]}", BAY_ERR_PROTOCOL,
          "/inputRequests must be an object"},
         {"{\"resultType\":\"input_required\",\"requestState\":\"a\",\"inputRequests\":7}",
-         BAY_PROTOCOL, "/inputRequests must be an object"},
+         BAY_ERR_PROTOCOL, "/inputRequests must be an object"},
         {"{\"resultType\":\"input_required\",\"requestState\":\"a\",\"requestState\":\"b\"}",
-         BAY_PROTOCOL, "requires input"},
+         BAY_ERR_PROTOCOL, "requires input"},
         {"{\"resultType\":\"input_required\",\"inputRequests\":{\"a\":" CONFIRM
          ",\"\\u0061\":" CONFIRM "}}",
-         BAY_PROTOCOL, "no map"},
+         BAY_ERR_PROTOCOL, "no map"},
         {"{\"resultType\":\"input_required\",\"inputRequests\":{\"a\":" CONFIRM ",\"b\":1}}",
-         BAY_PROTOCOL, "/inputRequests/b must be an object"},
+         BAY_ERR_PROTOCOL, "/inputRequests/b must be an object"},
         {"{\"resultType\":\"input_required\",\"inputRequests\":{\"a\":{\"params\":{}}}}",
-         BAY_PROTOCOL, "/inputRequests/a/method is missing"},
+         BAY_ERR_PROTOCOL, "/inputRequests/a/method is missing"},
         {"{\"resultType\":\"input_required\",\"inputRequests\":{\"a\":{\"method\":\"roots/list\","
          "\"params\":[]}}}",
-         BAY_PROTOCOL, "/inputRequests/a/params must be an object"},
+         BAY_ERR_PROTOCOL, "/inputRequests/a/params must be an object"},
         {"{\"resultType\":\"input_required\",\"inputRequests\":{\"a\":" CONFIRM
          ",\"b\":{\"method\":\"tools/call\"}}}",
-         BAY_PROTOCOL, "did not offer"},
-        {"{\"resultType\":\"something_new\",\"content\":[]}", BAY_PROTOCOL, "resultType"},
-        {"{\"resultType\":\"task\"}", BAY_PROTOCOL, "/taskId is missing"},
+         BAY_ERR_PROTOCOL, "did not offer"},
+        {"{\"resultType\":\"something_new\",\"content\":[]}", BAY_ERR_PROTOCOL, "resultType"},
+        {"{\"resultType\":\"task\"}", BAY_ERR_PROTOCOL, "/taskId is missing"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         peer server;
@@ -99,9 +99,9 @@ static void only_three_methods_may_be_answered_so(void **state)
         const char *method, *params;
         bay_err err;
     } cases[] = {
-        {"completion/complete", "{}", BAY_PROTOCOL},
-        {"resources/list", "{}", BAY_PROTOCOL},
-        {"x/own", "{}", BAY_PROTOCOL},
+        {"completion/complete", "{}", BAY_ERR_PROTOCOL},
+        {"resources/list", "{}", BAY_ERR_PROTOCOL},
+        {"x/own", "{}", BAY_ERR_PROTOCOL},
         {"tools/call", "{\"name\":\"x\"}", BAY_OK},
         {"resources/read", "{\"uri\":\"x:y\"}", BAY_OK},
         {"prompts/get", "{\"name\":\"x\"}", BAY_OK},
@@ -128,7 +128,7 @@ static void rounds_have_an_end(void **state)
     int count = 0;
     asking_server_start(&asks);
     bay_client *client = asking_server_client(&asks.server, options_of(&count));
-    assert_int_equal(request(client, "tools/call", "{\"name\":\"x\"}", &diag), BAY_LIMIT);
+    assert_int_equal(request(client, "tools/call", "{\"name\":\"x\"}", &diag), BAY_ERR_LIMIT);
     assert_has(diag.text, "16 times");
     assert_int_equal(count, 16);
     assert_int_equal(peer_count(&asks.server, "POST tools/call"), 17);
@@ -151,7 +151,7 @@ static void inputs_have_a_bound(void **state)
         asking_server_start(&asks);
         bay_client *client = asking_server_client(&asks.server, options_of(&count));
         assert_int_equal(request(client, "tools/call", "{\"name\":\"x\"}", NULL),
-                         wanted == 64 ? BAY_OK : BAY_LIMIT);
+                         wanted == 64 ? BAY_OK : BAY_ERR_LIMIT);
         assert_int_equal(count, wanted == 64 ? 64 : 0);
         bay_client_close(client);
         peer_stop(&asks.server);
@@ -235,7 +235,7 @@ static void every_allocation(void **state)
         bay_client_options_reconnect(options, 1, 1);
         bay_client_options_timeout(options, 2000, 4000);
         bay_err err = options != NULL ? bay_client_connect(asks.server.url, options, &client, NULL)
-                                      : BAY_NOMEM;
+                                      : BAY_ERR_NOMEM;
         bay_client_options_free(options);
         if (err == BAY_OK) {
             err = bay_client_prompt(client, "x", NULL, &reply, NULL);

@@ -91,7 +91,7 @@ static void nothing_happens_without_options(void **state)
     bay_client_options_reconnect(NULL, 1, 1);
     bay_client_options_no_cache(NULL);
     bay_client_options_extension(NULL, "a", NULL);
-    bay_client_options_log_to(NULL, NULL, NULL, BAY_LOG_ERROR);
+    bay_client_options_log_to(NULL, BAY_LOG_LEVEL_ERROR, NULL, NULL);
     bay_client_options_elicitation(NULL, 1, NULL, NULL);
     bay_client_options_sampling(NULL, NULL, NULL, NULL);
     bay_client_options_root(NULL, "a", NULL);
@@ -124,9 +124,10 @@ static void handlers_declare_capabilities(void **state)
     (void)state;
     bay_client_options *options = bay_client_options_new();
     assert_capabilities(options, "{\"extensions\":{" TASKS "}}");
-    bay_client_options_elicitation(options, BAY_ELICIT_FORM, NULL, NULL); /* nobody answers */
+    bay_client_options_elicitation(options, BAY_ELICITATION_FORM, NULL, NULL); /* nobody answers */
     assert_capabilities(options, "{\"extensions\":{" TASKS "}}");
-    bay_client_options_elicitation(options, BAY_ELICIT_FORM | BAY_ELICIT_URL, on_asked, NULL);
+    bay_client_options_elicitation(options, BAY_ELICITATION_FORM | BAY_ELICITATION_URL, on_asked,
+                                   NULL);
     bay_client_options_sampling(options, "{\"tools\":{}}", on_asked, NULL);
     bay_client_options_root(options, "file:///a", "a");
     bay_client_options_extension(options, "x/y", "{\"a\":1}");
@@ -197,7 +198,7 @@ static void every_lack_of_memory_is_told(void **state)
                 assert_int_equal(copy.base.headers.count, 2);
                 sdk_options_fini(&copy);
             } else {
-                assert_int_equal(err, BAY_NOMEM);
+                assert_int_equal(err, BAY_ERR_NOMEM);
                 assert_non_null(strstr(diag.text, "out of memory"));
             }
             bay_client_options_free(options);
@@ -242,7 +243,7 @@ static void what_is_no_command_is_refused(void **state)
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         char **words = NULL;
         bay_diag diag = {0};
-        assert_int_equal(sdk_target_words(bad[i], &words, &diag), BAY_INVALID);
+        assert_int_equal(sdk_target_words(bad[i], &words, &diag), BAY_ERR_INVALID);
         assert_null(words);
         assert_non_null(strstr(diag.text, "stdio:"));
     }
@@ -254,7 +255,7 @@ static void what_is_no_command_is_refused(void **state)
         buf_lit(&many, "a ");
     }
     buf_char(&many, '\0');
-    assert_int_equal(sdk_target_words(many.at, &words, &diag), BAY_LIMIT);
+    assert_int_equal(sdk_target_words(many.at, &words, &diag), BAY_ERR_LIMIT);
     buf_fini(&many);
 }
 
@@ -278,7 +279,7 @@ static void words_survive_a_lack_of_memory(void **state)
     for (size_t at = 0; failing_memory_start(at); at++) {
         char **words = NULL;
         bay_err err = sdk_target_words("a 'b c' d", &words, NULL);
-        assert_true(err == BAY_OK || err == BAY_NOMEM);
+        assert_true(err == BAY_OK || err == BAY_ERR_NOMEM);
         for (size_t i = 0; words != NULL && words[i] != NULL; i++) {
             mem_free(words[i]);
         }

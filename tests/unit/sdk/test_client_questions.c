@@ -37,15 +37,15 @@ static void accept_name(bay_question *question, void *user)
     assert_true(str_starts(bay_question_schema(question), STR("{\"type\":\"object\"")));
     assert_int_equal(bay_question_url(question).len, 0);
     /* what breaks the schema is told, and the question stays open */
-    assert_int_equal(bay_question_accept(question, "{\"name\":\"x\"}", &diag), BAY_INVALID);
+    assert_int_equal(bay_question_accept(question, "{\"name\":\"x\"}", &diag), BAY_ERR_INVALID);
     assert_has(diag.text, "/name");
-    assert_int_equal(bay_question_accept(question, "{", &diag), BAY_INVALID);
-    assert_int_equal(bay_question_accept(question, "[]", &diag), BAY_INVALID);
+    assert_int_equal(bay_question_accept(question, "{", &diag), BAY_ERR_INVALID);
+    assert_int_equal(bay_question_accept(question, "[]", &diag), BAY_ERR_INVALID);
     assert_int_equal(bay_question_accept(question, "{\"name\":\"xy\",\"name\":\"z\"}", &diag),
-                     BAY_INVALID);
-    assert_int_equal(bay_question_accept(question, NULL, &diag), BAY_INVALID);
+                     BAY_ERR_INVALID);
+    assert_int_equal(bay_question_accept(question, NULL, &diag), BAY_ERR_INVALID);
     assert_int_equal(bay_question_accept(question, "{\"name\":\"Zo\\u00eb\"}", &diag), BAY_OK);
-    assert_int_equal(bay_question_accept(question, "{\"name\":\"Bob\"}", &diag), BAY_STATE);
+    assert_int_equal(bay_question_accept(question, "{\"name\":\"Bob\"}", &diag), BAY_ERR_STATE);
 }
 
 static void accept_page(bay_question *question, void *user)
@@ -90,7 +90,7 @@ static void accept_sampling(bay_question *question, void *user)
     bay_diag diag = {0};
     (void)user;
     shown++;
-    assert_int_equal(bay_question_accept(question, "{}", &diag), BAY_STATE);
+    assert_int_equal(bay_question_accept(question, "{}", &diag), BAY_ERR_STATE);
     bay_question_result(question, "{\"role\":\"assistant\",\"x\":1.0}");
 }
 
@@ -126,7 +126,7 @@ static void answer_later_at_once(bay_question *question, void *user)
 
 typedef struct asked_case {
     const char *request;
-    bay_asked handler;
+    bay_asked_fn handler;
     const char *legacy; /* in the answer */
     const char *modern; /* in the next round; NULL: the call ends with … */
     bay_err err;
@@ -145,17 +145,17 @@ static const asked_case cases[] = {
      BAY_OK, 1},
     {FORM, answer_later_at_once, "\"result\":{\"action\":\"decline\"}",
      "{\"q\":{\"action\":\"decline\"}}", BAY_OK, 1},
-    {FORM, reply, "\"error\":{\"code\":-32603", NULL, BAY_DENIED, 1},
-    {FORM, refuse, "\"error\":{\"code\":-32000,\"message\":\"not \\\"now\\\"\"}", NULL, BAY_DENIED,
-     1},
-    {FORM, give_no_object, "\"error\":{\"code\":-32603", NULL, BAY_DENIED, 1},
-    {FORM, give_nothing, "\"error\":{\"code\":-32603", NULL, BAY_DENIED, 1},
+    {FORM, reply, "\"error\":{\"code\":-32603", NULL, BAY_ERR_DENIED, 1},
+    {FORM, refuse, "\"error\":{\"code\":-32000,\"message\":\"not \\\"now\\\"\"}", NULL,
+     BAY_ERR_DENIED, 1},
+    {FORM, give_no_object, "\"error\":{\"code\":-32603", NULL, BAY_ERR_DENIED, 1},
+    {FORM, give_nothing, "\"error\":{\"code\":-32603", NULL, BAY_ERR_DENIED, 1},
     {PAGE, accept_page, "\"result\":{\"action\":\"accept\"}", "{\"q\":{\"action\":\"accept\"}}",
      BAY_OK, 1},
     {BAD_FORM, accept_page, "\"error\":{\"code\":-32602,\"message\":\"requestedSchema: ", NULL,
-     BAY_DENIED, 0},
-    {ODD_MODE, accept_page, "\"error\":{\"code\":-32602", NULL, BAY_DENIED, 0},
-    {PAGE_WITHOUT_URL, accept_page, "\"error\":{\"code\":-32602", NULL, BAY_DENIED, 0},
+     BAY_ERR_DENIED, 0},
+    {ODD_MODE, accept_page, "\"error\":{\"code\":-32602", NULL, BAY_ERR_DENIED, 0},
+    {PAGE_WITHOUT_URL, accept_page, "\"error\":{\"code\":-32602", NULL, BAY_ERR_DENIED, 0},
     {SAMPLE, reply,
      "\"result\":{\"role\":\"assistant\",\"content\":{\"type\":\"text\",\"text\":\"Hi\\n\"},"
      "\"model\":\"m\\\"1\",\"stopReason\":\"endTurn\"}",
@@ -163,17 +163,18 @@ static const asked_case cases[] = {
      1},
     {SAMPLE, accept_sampling, "\"result\":{\"role\":\"assistant\",\"x\":1.0}",
      "{\"q\":{\"role\":\"assistant\",\"x\":1.0}}", BAY_OK, 1},
-    {SAMPLE, decline, "\"error\":{\"code\":-1,", NULL, BAY_DENIED, 1},
-    {SAMPLE, say_nothing, "\"error\":{\"code\":-1,", NULL, BAY_DENIED, 1},
-    {SAMPLE_WITH_TOOLS, reply, "\"error\":{\"code\":-32602", NULL, BAY_DENIED, 0},
+    {SAMPLE, decline, "\"error\":{\"code\":-1,", NULL, BAY_ERR_DENIED, 1},
+    {SAMPLE, say_nothing, "\"error\":{\"code\":-1,", NULL, BAY_ERR_DENIED, 1},
+    {SAMPLE_WITH_TOOLS, reply, "\"error\":{\"code\":-32602", NULL, BAY_ERR_DENIED, 0},
     {ROOTS, refuse, "\"result\":{\"roots\":[{\"uri\":\"file:///a\",\"name\":\"A\"}]}",
      "{\"q\":{\"roots\":[{\"uri\":\"file:///a\",\"name\":\"A\"}]}}", BAY_OK, 0},
 };
 
-static bay_client_options *options_of(bay_asked handler, void *user)
+static bay_client_options *options_of(bay_asked_fn handler, void *user)
 {
     bay_client_options *options = bay_client_options_new();
-    bay_client_options_elicitation(options, BAY_ELICIT_FORM | BAY_ELICIT_URL, handler, user);
+    bay_client_options_elicitation(options, BAY_ELICITATION_FORM | BAY_ELICITATION_URL, handler,
+                                   user);
     bay_client_options_sampling(options, NULL, handler, user);
     bay_client_options_root(options, "file:///a", "A");
     return options;
@@ -248,7 +249,7 @@ static void what_was_not_declared_is_refused(void **state)
         assert_has(legacy.answer, "\"error\":{\"code\":-32601");
         bay_client_close(client);
         client = asking_server_client(&modern.server, bay_client_options_new());
-        assert_int_equal(call(client, &diag), BAY_PROTOCOL);
+        assert_int_equal(call(client, &diag), BAY_ERR_PROTOCOL);
         assert_has(diag.text, "did not offer");
         assert_int_equal(modern.answers, 0);
         bay_client_close(client);
@@ -262,7 +263,7 @@ static void pages_for_a_client_of_forms(void **state)
     (void)state;
     asking_server asks = {.requests = PAGE};
     bay_client_options *options = bay_client_options_new();
-    bay_client_options_elicitation(options, BAY_ELICIT_FORM, accept_page, NULL);
+    bay_client_options_elicitation(options, BAY_ELICITATION_FORM, accept_page, NULL);
     asking_server_start(&asks);
     bay_client *client = asking_server_client(&asks.server, options);
     assert_int_equal(call(client, NULL), BAY_OK);
@@ -297,7 +298,7 @@ static void a_deferred_answer_is_sent_when_it_comes(void **state)
         asking_server_start(&asks);
         bay_client *client = asking_server_client(&asks.server, options_of(defer, &question));
         assert_int_equal(
-            bay_request_start(bay_request_tool(client, "asks", "{}"), awaited_done, &end, NULL),
+            bay_request_start(bay_request_tool(client, "asks", "{}"), NULL, awaited_done, &end),
             BAY_OK);
         wait_for(client, &question);
         assert_int_equal(asks.answers, 0);
@@ -325,7 +326,7 @@ static void an_answer_to_nobody_is_right_all_the_same(void **state)
         asking_server_start(&asks);
         bay_client *client = asking_server_client(&asks.server, options_of(defer, &question));
         bay_request *request = bay_request_tool(client, "asks", "{}");
-        assert_int_equal(bay_request_start(request, awaited_done, &end, NULL), BAY_OK);
+        assert_int_equal(bay_request_start(request, NULL, awaited_done, &end), BAY_OK);
         wait_for(client, &question);
         if (way % WAYS == CANCELLED && is_modern) {
             bay_request_cancel(request, "never mind");
@@ -337,7 +338,7 @@ static void an_answer_to_nobody_is_right_all_the_same(void **state)
         assert_int_equal(bay_question_accept(question, "{\"name\":\"Nobody\"}", NULL), BAY_OK);
         bay_client_close(client);
         assert_true(end.is_done);
-        assert_int_equal(end.err, BAY_CANCELLED);
+        assert_int_equal(end.err, BAY_ERR_CANCELLED);
         peer_stop(&asks.server);
         assert_int_equal(asks.answers, 0);
     }
@@ -388,11 +389,11 @@ static void a_handler_cancels_its_call(void **state)
         asking_server_start(&asks);
         bay_client *client = asking_server_client(&asks.server, options_of(quit, &self));
         self.request = bay_request_tool(client, "asks", "{}");
-        assert_int_equal(bay_request_start(self.request, awaited_done, &end, NULL), BAY_OK);
+        assert_int_equal(bay_request_start(self.request, NULL, awaited_done, &end), BAY_OK);
         while (!end.is_done) {
             assert_int_equal(bay_client_wait(client, 1000), BAY_OK);
         }
-        assert_int_equal(end.err, BAY_CANCELLED);
+        assert_int_equal(end.err, BAY_ERR_CANCELLED);
         assert_int_equal(self.seen, 1);
         bay_client_close(client);
         peer_stop(&asks.server);
@@ -420,7 +421,7 @@ static void every_allocation(void **state)
         bay_client_options_reconnect(options, 1, 1);
         bay_client_options_timeout(options, 50, 100);
         bay_err err = options != NULL ? bay_client_connect(asks.server.url, options, &client, NULL)
-                                      : BAY_NOMEM;
+                                      : BAY_ERR_NOMEM;
         bay_client_options_free(options);
         if (err == BAY_OK) {
             err_ignore(call(client, NULL)); /* it ends; how depends on what was missing */
@@ -438,7 +439,7 @@ static void nothing_is_asked_of_null(void **state)
                          bay_question_message(NULL).len + bay_question_schema(NULL).len +
                          bay_question_url(NULL).len,
                      0);
-    assert_int_equal(bay_question_accept(NULL, NULL, NULL), BAY_STATE);
+    assert_int_equal(bay_question_accept(NULL, NULL, NULL), BAY_ERR_STATE);
     bay_question_decline(NULL);
     bay_question_cancel(NULL);
     bay_question_reply(NULL, NULL, NULL);

@@ -42,7 +42,7 @@ static void what_is_missing_is_no_reply(void **state)
 {
     (void)state;
     bay_reply *reply = NULL;
-    assert_int_equal(sdk_reply_new(JSON_NONE, &reply), BAY_SYNTAX);
+    assert_int_equal(sdk_reply_new(JSON_NONE, &reply), BAY_ERR_SYNTAX);
     assert_null(reply);
     bay_reply_free(NULL);
 }
@@ -97,9 +97,9 @@ static void nothing_is_read_from_no_reply(void **state)
     assert_false(bay_reply_is_error(NULL));
     assert_str(bay_reply_json(NULL), "");
     assert_str(bay_reply_structured(NULL), "");
-    assert_str(bay_reply_member(NULL, "a"), "");
+    assert_str(bay_reply_str(NULL, "a"), "");
     assert_str(bay_reply_text(NULL, 0), "");
-    assert_int_equal(bay_reply_bytes(NULL, 0, &bytes, &len), BAY_NOTFOUND);
+    assert_int_equal(bay_reply_bytes(NULL, 0, &bytes, &len), BAY_ERR_NOT_FOUND);
 }
 
 static void content_is_read(void **state)
@@ -126,25 +126,25 @@ static void content_is_read(void **state)
     assert_str(bay_reply_text(reply, 4), "t");
     assert_str(bay_reply_uri(reply, 5), "x:c");
     assert_str(bay_reply_structured(reply), "{\"n\":1.0,\"s\":\"\\\"q\\\"\",\"o\":{\"a\":[1]}}");
-    assert_str(bay_reply_member(reply, "n"), "1.0");
-    assert_str(bay_reply_member(reply, "s"), "\"q\"");
-    assert_str(bay_reply_member(reply, "o"), "{\"a\":[1]}");
-    assert_str(bay_reply_member(reply, "extra"), "e");
-    assert_str(bay_reply_member(reply, "none"), "");
+    assert_str(bay_reply_str(reply, "n"), "1.0");
+    assert_str(bay_reply_str(reply, "s"), "\"q\"");
+    assert_str(bay_reply_str(reply, "o"), "{\"a\":[1]}");
+    assert_str(bay_reply_str(reply, "extra"), "e");
+    assert_str(bay_reply_str(reply, "none"), "");
     void *bytes = NULL;
     size_t len = 0;
     assert_int_equal(bay_reply_bytes(reply, 1, &bytes, &len), BAY_OK);
     assert_int_equal(len, 3);
     assert_memory_equal(bytes, "\0\xff\n", 3);
-    bay_bytes_free(bytes);
+    bay_free(bytes);
     assert_int_equal(bay_reply_bytes(reply, 2, &bytes, &len), BAY_OK);
     assert_int_equal(len, 0);
-    bay_bytes_free(bytes);
+    bay_free(bytes);
     assert_int_equal(bay_reply_bytes(reply, 4, &bytes, &len), BAY_OK);
     assert_int_equal(len, 1);
-    bay_bytes_free(bytes);
-    assert_int_equal(bay_reply_bytes(reply, 3, &bytes, &len), BAY_TYPE);
-    assert_int_equal(bay_reply_bytes(reply, 6, &bytes, &len), BAY_NOTFOUND);
+    bay_free(bytes);
+    assert_int_equal(bay_reply_bytes(reply, 3, &bytes, &len), BAY_ERR_TYPE);
+    assert_int_equal(bay_reply_bytes(reply, 6, &bytes, &len), BAY_ERR_NOT_FOUND);
     bay_reply_free(reply);
 }
 
@@ -155,8 +155,8 @@ static void broken_base64_is_an_error(void **state)
     size_t len = 0;
     bay_reply *reply = reply_of("{\"content\":[{\"type\":\"image\",\"data\":\"A A\"},"
                                 "{\"type\":\"image\",\"data\":\"AB==\"}]}");
-    assert_int_equal(bay_reply_bytes(reply, 0, &bytes, &len), BAY_SYNTAX);
-    assert_int_equal(bay_reply_bytes(reply, 1, &bytes, &len), BAY_SYNTAX);
+    assert_int_equal(bay_reply_bytes(reply, 0, &bytes, &len), BAY_ERR_SYNTAX);
+    assert_int_equal(bay_reply_bytes(reply, 1, &bytes, &len), BAY_ERR_SYNTAX);
     assert_null(bytes);
     bay_reply_free(reply);
 }
@@ -194,10 +194,10 @@ static void a_lack_of_memory_leaves_nothing(void **state)
                                 "\"x\":\"\\u0041\"}",
                                 &reply);
         if (err == BAY_OK) {
-            assert_str(bay_reply_member(reply, "x"), "A");
+            assert_str(bay_reply_str(reply, "x"), "A");
             bay_reply_free(reply);
         } else {
-            assert_int_equal(err, BAY_NOMEM);
+            assert_int_equal(err, BAY_ERR_NOMEM);
         }
         failing_memory_check();
     }

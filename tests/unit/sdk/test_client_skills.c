@@ -161,11 +161,11 @@ static void what_is_not_as_listed_is_refused(void **state)
         shelf self = cases[i].has;
         bay_diag diag = {0};
         bay_client *client = start(&self);
-        assert_int_equal(fetch(client, "pdf", "SKILL.md", &diag), BAY_DENIED);
+        assert_int_equal(fetch(client, "pdf", "SKILL.md", &diag), BAY_ERR_DENIED);
         assert_has(diag.text, cases[i].says);
         /* … and nothing further of this skill is read */
-        assert_int_equal(fetch(client, "pdf", "SKILL.md", &diag), BAY_DENIED);
-        assert_int_equal(fetch(client, "pdf", "references/a form", &diag), BAY_DENIED);
+        assert_int_equal(fetch(client, "pdf", "SKILL.md", &diag), BAY_ERR_DENIED);
+        assert_int_equal(fetch(client, "pdf", "references/a form", &diag), BAY_ERR_DENIED);
         stop(&self, client);
         assert_int_equal(self.reads, 1);
     }
@@ -176,9 +176,9 @@ static void a_new_entry_is_a_new_chance(void **state)
     (void)state;
     shelf self = {.main_file = "---\nname: other\n---\n"};
     bay_client *client = start(&self);
-    assert_int_equal(fetch(client, "pdf", "SKILL.md", NULL), BAY_DENIED);
+    assert_int_equal(fetch(client, "pdf", "SKILL.md", NULL), BAY_ERR_DENIED);
     self.main_file = NULL; /* nobody reads just now */
-    assert_int_equal(fetch(client, "pdf", "SKILL.md", NULL), BAY_DENIED);
+    assert_int_equal(fetch(client, "pdf", "SKILL.md", NULL), BAY_ERR_DENIED);
     write_entry(&self, ",\"note\":1");
     assert_int_equal(fetch(client, "pdf", "SKILL.md", NULL), BAY_OK);
     stop(&self, client);
@@ -192,14 +192,14 @@ static void what_is_no_entry_is_not_loaded(void **state)
         shelf has;
         bay_err err;
     } cases[] = {
-        {{.files = "null"}, BAY_PROTOCOL},
-        {{.files = "\"static\""}, BAY_PROTOCOL},
-        {{.files = "[]"}, BAY_DENIED},
-        {{.files = "[{\"uri\":\"" ROOT "SKILL.md\",\"size\":1}]"}, BAY_PROTOCOL},
+        {{.files = "null"}, BAY_ERR_PROTOCOL},
+        {{.files = "\"static\""}, BAY_ERR_PROTOCOL},
+        {{.files = "[]"}, BAY_ERR_DENIED},
+        {{.files = "[{\"uri\":\"" ROOT "SKILL.md\",\"size\":1}]"}, BAY_ERR_PROTOCOL},
         {{.files = "[{\"uri\":\"" ROOT "SKILL.md\",\"digest\":\"md5:00\",\"size\":1}]"},
-         BAY_PROTOCOL},
-        {{.files = "[],\"resources\":\"dynamic\""}, BAY_PROTOCOL},
-        {{.extensions = "{}"}, BAY_UNSUPPORTED},
+         BAY_ERR_PROTOCOL},
+        {{.files = "[],\"resources\":\"dynamic\""}, BAY_ERR_PROTOCOL},
+        {{.extensions = "{}"}, BAY_ERR_UNSUPPORTED},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         shelf self = cases[i].has;
@@ -218,11 +218,11 @@ static void what_is_no_path_is_not_looked_for(void **state)
     shelf self = {.files = "\"dynamic\""};
     bay_client *client = start(&self);
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-        assert_int_equal(fetch(client, "pdf", bad[i], NULL), BAY_INVALID);
+        assert_int_equal(fetch(client, "pdf", bad[i], NULL), BAY_ERR_INVALID);
     }
-    assert_int_equal(fetch(client, "pdf", NULL, NULL), BAY_INVALID);
-    assert_int_equal(fetch(client, "", "SKILL.md", NULL), BAY_INVALID);
-    assert_int_equal(fetch(NULL, "pdf", "SKILL.md", NULL), BAY_INVALID);
+    assert_int_equal(fetch(client, "pdf", NULL, NULL), BAY_ERR_INVALID);
+    assert_int_equal(fetch(client, "", "SKILL.md", NULL), BAY_ERR_INVALID);
+    assert_int_equal(fetch(NULL, "pdf", "SKILL.md", NULL), BAY_ERR_INVALID);
     stop(&self, client);
     assert_int_equal(self.reads, 0);
 }
@@ -237,7 +237,7 @@ static void files_are_read_when_they_are_asked_for(void **state)
     bay_list *skills;
     bay_diag diag = {0};
     bay_client *client = start(&self);
-    assert_int_equal(bay_client_list(client, BAY_SKILLS, &skills, NULL), BAY_OK);
+    assert_int_equal(bay_client_list(client, BAY_KIND_SKILLS, &skills, NULL), BAY_OK);
     assert_int_equal(bay_list_count(skills), 1);
     bay_list_free(skills);
     assert_int_equal(self.reads, 0);
@@ -246,10 +246,10 @@ static void files_are_read_when_they_are_asked_for(void **state)
         assert_int_equal(fetch(client, names[i], "references/a form", NULL), BAY_OK);
         assert_int_equal(fetch(client, names[i], "references/a%20form", NULL), BAY_OK);
     }
-    assert_int_equal(fetch(client, "pdf", "references/other", &diag), BAY_DENIED);
+    assert_int_equal(fetch(client, "pdf", "references/other", &diag), BAY_ERR_DENIED);
     assert_has(diag.text, "none of the skill's files");
-    assert_int_equal(fetch(client, "doc", "SKILL.md", &diag), BAY_NOTFOUND);
-    assert_int_equal(fetch(client, "skill://acme/doc", "SKILL.md", &diag), BAY_REMOTE);
+    assert_int_equal(fetch(client, "doc", "SKILL.md", &diag), BAY_ERR_NOT_FOUND);
+    assert_int_equal(fetch(client, "skill://acme/doc", "SKILL.md", &diag), BAY_ERR_REMOTE);
     stop(&self, client);
     assert_int_equal(self.reads, 3 * 4);
 }
@@ -272,7 +272,7 @@ static void of_two_with_one_name_neither_is_taken(void **state)
                            ",\"resources\":\"dynamic\"}"};
     bay_diag diag = {0};
     bay_client *client = start(&self);
-    assert_int_equal(fetch(client, "pdf", "SKILL.md", &diag), BAY_INVALID);
+    assert_int_equal(fetch(client, "pdf", "SKILL.md", &diag), BAY_ERR_INVALID);
     assert_has(diag.text, "2 skills");
     assert_int_equal(fetch(client, ROOT, "SKILL.md", NULL), BAY_OK);
     assert_int_equal(fetch(client, "skill://other/pdf", "SKILL.md", NULL), BAY_OK);
@@ -288,7 +288,8 @@ static void a_skill_that_is_not_listed_is_known_by_its_uri(void **state)
     bay_client *client = start(&self);
     assert_int_equal(fetch(client, "skill://hidden/pdf/SKILL.md", "SKILL.md", NULL), BAY_OK);
     self.unlisted = "{\"resultType\":\"complete\",\"skill\":{\"uri\":\"x\"}}";
-    assert_int_equal(fetch(client, "skill://hidden/pdf/SKILL.md", "SKILL.md", NULL), BAY_PROTOCOL);
+    assert_int_equal(fetch(client, "skill://hidden/pdf/SKILL.md", "SKILL.md", NULL),
+                     BAY_ERR_PROTOCOL);
     stop(&self, client);
 }
 
@@ -296,7 +297,7 @@ int main(void)
 {
 #ifdef BAY_NO_TLS
     char digest[DIGEST_TEXT_BYTES + 1]; /* without digests nothing can be verified */
-    return digest_sha256(STR(""), digest) == BAY_UNSUPPORTED ? 0 : 1;
+    return digest_sha256(STR(""), digest) == BAY_ERR_UNSUPPORTED ? 0 : 1;
 #endif
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_not_as_listed_is_refused),

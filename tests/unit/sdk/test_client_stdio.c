@@ -70,15 +70,16 @@ static void what_cannot_be_started_is_told(void **state)
     bay_client *client = NULL;
     bay_diag diag = {0};
     const char *const missing[] = {"/nonexistent/server", "--key=secret", NULL};
-    assert_int_equal(spawn(missing, fast(), &client, &diag), BAY_SPAWN);
+    assert_int_equal(spawn(missing, fast(), &client, &diag), BAY_ERR_SPAWN);
     assert_says(&diag, "/nonexistent/server");
     assert_null(strstr(diag.text, "secret"));
     bay_client_options *options = fast();
     const char *const fine[] = {bad_server, "stdio", "good", NULL};
     bay_client_options_directory(options, "/nonexistent");
-    assert_int_equal(spawn(fine, options, &client, &diag), BAY_SPAWN);
-    assert_int_equal(bay_client_spawn(NULL, NULL, &client, &diag), BAY_INVALID);
-    assert_int_equal(bay_client_spawn((const char *[]){NULL}, NULL, &client, &diag), BAY_INVALID);
+    assert_int_equal(spawn(fine, options, &client, &diag), BAY_ERR_SPAWN);
+    assert_int_equal(bay_client_spawn(NULL, NULL, &client, &diag), BAY_ERR_INVALID);
+    assert_int_equal(bay_client_spawn((const char *[]){NULL}, NULL, &client, &diag),
+                     BAY_ERR_INVALID);
     assert_null(client);
     assert_no_children();
 }
@@ -90,7 +91,7 @@ static void one_that_dies_at_once_is_told(void **state)
     bay_diag diag = {0};
     const char *const argv[] = {bad_server, "stdio", "exit", NULL};
     bay_err err = spawn(argv, fast(), &client, &diag);
-    assert_true(err == BAY_EXITED || err == BAY_CLOSED);
+    assert_true(err == BAY_ERR_EXITED || err == BAY_ERR_CLOSED);
     assert_says(&diag, "bad_server");
     assert_null(client);
     assert_no_children();
@@ -106,7 +107,7 @@ static void one_that_keeps_silent_times_out(void **state)
         bay_client_options *options = fast();
         bay_client_options_timeout(options, 50, 0);
         const char *const argv[] = {bad_server, "stdio", modes[i], NULL};
-        assert_int_equal(spawn(argv, options, &client, &diag), BAY_TIMEOUT);
+        assert_int_equal(spawn(argv, options, &client, &diag), BAY_ERR_TIMEOUT);
         assert_null(client);
     }
     assert_no_children();
@@ -138,9 +139,9 @@ static void odd_answers_end_one_call_only(void **state)
         const char *tool;
         bay_err err; /* BAY_OK: the answer behind the nonsense */
     } cases[] = {
-        {"echo", BAY_OK},      {"garbage", BAY_OK},  {"binary", BAY_OK}, {"unknown", BAY_OK},
-        {"twice", BAY_OK},     {"progress", BAY_OK}, {"ask", BAY_OK},    {"big", BAY_OK},
-        {"hang", BAY_TIMEOUT}, {"echo", BAY_OK},
+        {"echo", BAY_OK},          {"garbage", BAY_OK},  {"binary", BAY_OK}, {"unknown", BAY_OK},
+        {"twice", BAY_OK},         {"progress", BAY_OK}, {"ask", BAY_OK},    {"big", BAY_OK},
+        {"hang", BAY_ERR_TIMEOUT}, {"echo", BAY_OK},
     };
     (void)state;
     bay_client *client = spawn_bad("good");
@@ -163,7 +164,7 @@ static void one_that_dies_in_a_call_is_started_again(void **state)
     bay_client *client = spawn_bad("good");
     for (size_t i = 0; i < ARRAY_LEN(deaths); i++) {
         bay_diag diag = {0};
-        assert_int_equal(call(client, deaths[i], &diag), BAY_CLOSED);
+        assert_int_equal(call(client, deaths[i], &diag), BAY_ERR_CLOSED);
         assert_says(&diag, "may have been executed");
         assert_int_equal(call(client, "echo", &diag), BAY_OK);
     }
@@ -211,7 +212,7 @@ typedef struct lines {
     int count;
 } lines;
 
-static void on_line(void *user, bay_log_level level, const char *component, const char *text)
+static void on_line(bay_log_level level, const char *component, const char *text, void *user)
 {
     lines *self = user;
     (void)level, (void)component;
@@ -235,10 +236,10 @@ static void what_it_says_on_stderr_is_logged(void **state)
     int counts[2] = {0, 0};
     bay_client_options *options = fast();
     const char *const argv[] = {bad_server, "stdio", "good", NULL};
-    bay_client_options_log_to(options, on_line, &seen, BAY_LOG_DEBUG);
+    bay_client_options_log_to(options, BAY_LOG_LEVEL_DEBUG, on_line, &seen);
     bay_client_options_on_message(options, on_message, counts);
     assert_int_equal(spawn(argv, options, &client, &diag), BAY_OK);
-    assert_int_equal(call(client, "exit", &diag), BAY_CLOSED);
+    assert_int_equal(call(client, "exit", &diag), BAY_ERR_CLOSED);
     assert_int_equal(call(client, "echo", &diag), BAY_OK);
     bay_client_close(client);
     assert_true(seen.count >= 1);
@@ -287,12 +288,12 @@ static void subscriptions_outlive_a_link(void **state)
         fail_msg("%s", diag.text);
     }
     assert_int_equal(tally_of(path), 1);
-    assert_int_equal(call(client, "dies", &diag), BAY_CLOSED);
+    assert_int_equal(call(client, "dies", &diag), BAY_ERR_CLOSED);
     while (tally_of(path) < 2) { /* nobody asks for anything: the subscription needs the link */
         assert_int_equal(bay_client_wait(client, 5), BAY_OK);
     }
     assert_int_equal(bay_client_unsubscribe(client, "x:a", &diag), BAY_OK);
-    assert_int_equal(call(client, "dies", &diag), BAY_CLOSED);
+    assert_int_equal(call(client, "dies", &diag), BAY_ERR_CLOSED);
     assert_int_equal(bay_client_ping(client, &diag), BAY_OK);
     assert_int_equal(tally_of(path), 2);
     bay_client_close(client);
@@ -318,7 +319,7 @@ static void take_list(bay_client *client, bay_list *made, const bay_diag *diag, 
 static bool list_later(bay_client *client)
 {
     listed end = {0};
-    bay_err err = bay_client_list_start(client, BAY_TOOLS, take_list, &end, NULL);
+    bay_err err = bay_client_list_start(client, BAY_KIND_TOOLS, NULL, take_list, &end);
     assert_int_equal(end.count, 0);
     for (bay_err turned = BAY_OK; err == BAY_OK && end.count == 0 && turned == BAY_OK;) {
         turned = bay_client_wait(client, -1);
@@ -341,11 +342,11 @@ static void every_lack_of_memory_is_an_error(void **state)
         bay_client_options *options = bay_client_options_new();
         bay_client_options_revisions(options, NULL, "2025-11-25");
         bay_client_options_reconnect(options, 1, 1);
-        bay_err err = options != NULL ? spawn(argv, options, &client, &diag) : BAY_NOMEM;
+        bay_err err = options != NULL ? spawn(argv, options, &client, &diag) : BAY_ERR_NOMEM;
         assert_true((err == BAY_OK) == (client != NULL));
         is_well = false;
         if (err == BAY_OK) {
-            err = bay_client_list(client, BAY_TOOLS, &made, &diag);
+            err = bay_client_list(client, BAY_KIND_TOOLS, &made, &diag);
             is_well = err == BAY_OK;
             bay_list_free(made);
             err = bay_client_call(client, "echo", "{}", &reply, &diag);
@@ -390,7 +391,7 @@ static void one_that_talked_nonsense_is_started_again(void **state)
     bay_client *client = spawn_bad("good");
     bay_diag diag = {0};
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(call(client, "babble", &diag), BAY_PROTOCOL);
+        assert_int_equal(call(client, "babble", &diag), BAY_ERR_PROTOCOL);
         assert_says(&diag, "the server sends what is no MCP");
         assert_int_equal(call(client, "echo", &diag), BAY_OK);
     }
@@ -406,7 +407,7 @@ static void a_broken_answer_ends_its_call(void **state)
     bay_client *client = spawn_bad("good");
     for (size_t i = 0; i < ARRAY_LEN(tools); i++) {
         bay_diag diag = {0};
-        assert_int_equal(call(client, tools[i], &diag), BAY_PROTOCOL);
+        assert_int_equal(call(client, tools[i], &diag), BAY_ERR_PROTOCOL);
         assert_says(&diag, "the server's answer is no JSON-RPC response: ");
         assert_int_equal(call(client, "echo", &diag), BAY_OK);
     }

@@ -72,14 +72,14 @@ static void refuse(bay_question *question, void *user)
 
 static const char created[] = "{\"resultType\":\"task\"," TASK("working", "") "}";
 
-static bay_client *start(tasker *self, bay_asked asked, void *user)
+static bay_client *start(tasker *self, bay_asked_fn asked, void *user)
 {
     if (self->created == NULL) {
         self->created = created;
     }
     peer_start(&self->server, handle, self, 0);
     bay_client_options *options = bay_client_options_new();
-    bay_client_options_elicitation(options, BAY_ELICIT_FORM, asked, user);
+    bay_client_options_elicitation(options, BAY_ELICITATION_FORM, asked, user);
     return asking_server_client(&self->server, options);
 }
 
@@ -104,24 +104,24 @@ static void how_a_task_ends(void **state)
     } cases[] = {
         {{LOOK("completed", RESULT)}, BAY_OK, "", 0},
         {{LOOK("working", ""), LOOK("working", ""), LOOK("completed", RESULT)}, BAY_OK, "", 0},
-        {{LOOK("completed", "")}, BAY_PROTOCOL, "without a result", 0},
-        {{LOOK("completed", ",\"result\":[]")}, BAY_PROTOCOL, "/result must be an object", 1},
+        {{LOOK("completed", "")}, BAY_ERR_PROTOCOL, "without a result", 0},
+        {{LOOK("completed", ",\"result\":[]")}, BAY_ERR_PROTOCOL, "/result must be an object", 1},
         {{LOOK("failed", ",\"error\":{\"code\":-32005,\"message\":\"it \\\"broke\\\"\"}")},
-         BAY_REMOTE,
+         BAY_ERR_REMOTE,
          "error -32005: it \"broke\"",
          0},
-        {{LOOK("failed", "")}, BAY_PROTOCOL, "without an error", 0},
-        {{LOOK("cancelled", ",\"statusMessage\":\"by hand\"")}, BAY_CANCELLED, "by hand", 0},
-        {{LOOK("on fire", "")}, BAY_PROTOCOL, "nobody knows", 1},
+        {{LOOK("failed", "")}, BAY_ERR_PROTOCOL, "without an error", 0},
+        {{LOOK("cancelled", ",\"statusMessage\":\"by hand\"")}, BAY_ERR_CANCELLED, "by hand", 0},
+        {{LOOK("on fire", "")}, BAY_ERR_PROTOCOL, "nobody knows", 1},
         {{"{\"resultType\":\"complete\",\"taskId\":\"other\",\"status\":\"completed\","
           "\"createdAt\":\"t\",\"lastUpdatedAt\":\"t\",\"ttlMs\":null" RESULT "}"},
-         BAY_PROTOCOL,
+         BAY_ERR_PROTOCOL,
          "another task",
          1},
-        {{"no such task"}, BAY_REMOTE, "no such task", 0},
-        {{created}, BAY_PROTOCOL, "cannot be", 1},
+        {{"no such task"}, BAY_ERR_REMOTE, "no such task", 0},
+        {{created}, BAY_ERR_PROTOCOL, "cannot be", 1},
         {{"{\"resultType\":\"input_required\",\"inputRequests\":{}}"},
-         BAY_PROTOCOL,
+         BAY_ERR_PROTOCOL,
          "/resultType is none",
          1},
     };
@@ -135,9 +135,10 @@ static void how_a_task_ends(void **state)
         assert_has(diag.text, cases[i].says);
         if (cases[i].err == BAY_OK) {
             assert_true(str_eq(bay_reply_text(reply, 0), STR("1.0")));
-            assert_int_equal(bay_reply_task_state(reply), BAY_TASK_NONE);
+            assert_int_equal(bay_reply_task_state(reply), BAY_TASK_STATE_UNKNOWN);
             assert_string_equal(self.name, "=?base64?dCDDqTE=?=");
-        } else if (cases[i].err == BAY_REMOTE && diag.text[0] != '\0' && cases[i].says[0] == 'e') {
+        } else if (cases[i].err == BAY_ERR_REMOTE && diag.text[0] != '\0' &&
+                   cases[i].says[0] == 'e') {
             assert_true(str_starts(bay_client_remote_error(client), STR("{\"code\":-32005")));
         }
         bay_reply_free(reply);
@@ -156,7 +157,7 @@ static void only_tools_may_become_tasks(void **state)
     bay_reply *reply = NULL;
     bay_diag diag = {0};
     bay_client *client = start(&self, accept_it, NULL);
-    assert_int_equal(bay_client_prompt(client, "p", NULL, &reply, &diag), BAY_PROTOCOL);
+    assert_int_equal(bay_client_prompt(client, "p", NULL, &reply, &diag), BAY_ERR_PROTOCOL);
     assert_has(diag.text, "cannot be");
     stop(&self, client);
     assert_int_equal(self.look, 0);
@@ -191,7 +192,7 @@ static void a_refused_input_ends_the_call_and_the_task(void **state)
     bay_reply *reply = NULL;
     bay_diag diag = {0};
     bay_client *client = start(&self, refuse, NULL);
-    assert_int_equal(bay_client_call(client, "asks", NULL, &reply, &diag), BAY_DENIED);
+    assert_int_equal(bay_client_call(client, "asks", NULL, &reply, &diag), BAY_ERR_DENIED);
     while (peer_count(&self.server, "POST tasks/cancel") == 0) {
         assert_int_equal(bay_client_wait(client, 100), BAY_OK);
     }
@@ -209,10 +210,10 @@ static void a_kept_task_is_followed_by_hand(void **state)
     bay_reply *reply = NULL;
     bay_client *client = start(&self, accept_it, NULL);
     bay_request *request = bay_request_tool(client, "slow", NULL);
-    bay_request_keep_task(request);
+    bay_request_return_immediately(request);
     assert_int_equal(bay_request_run(request, &reply, NULL), BAY_OK);
     assert_int_equal(self.look, 0);
-    assert_int_equal(bay_reply_task_state(reply), BAY_TASK_WORKING);
+    assert_int_equal(bay_reply_task_state(reply), BAY_TASK_STATE_WORKING);
     assert_true(str_eq(bay_reply_task(reply), STR("t \xc3\xa9"
                                                   "1")));
     bay_reply_free(reply);
@@ -221,7 +222,7 @@ static void a_kept_task_is_followed_by_hand(void **state)
                                      "1",
                                      &reply, NULL),
                      BAY_OK);
-    assert_int_equal(bay_reply_task_state(reply), BAY_TASK_WORKING);
+    assert_int_equal(bay_reply_task_state(reply), BAY_TASK_STATE_WORKING);
     bay_reply_free(reply);
     reply = NULL;
     assert_int_equal(bay_client_task_wait(client, "other", &reply, NULL), BAY_OK);
@@ -231,10 +232,10 @@ static void a_kept_task_is_followed_by_hand(void **state)
                                             "1",
                                             NULL),
                      BAY_OK);
-    assert_int_equal(bay_client_task_cancel(client, NULL, NULL), BAY_NOMEM);
+    assert_int_equal(bay_client_task_cancel(client, NULL, NULL), BAY_ERR_NOMEM);
     stop(&self, client);
     assert_int_equal(self.cancels, 1);
-    assert_int_equal(bay_reply_task_state(NULL), BAY_TASK_NONE);
+    assert_int_equal(bay_reply_task_state(NULL), BAY_TASK_STATE_UNKNOWN);
     assert_int_equal(bay_reply_task(NULL).len, 0);
 }
 
@@ -245,7 +246,7 @@ static void giving_up_the_call_cancels_the_task(void **state)
     awaited end = {0};
     bay_client *client = start(&self, accept_it, NULL);
     bay_request *request = bay_request_tool(client, "slow", NULL);
-    assert_int_equal(bay_request_start(request, awaited_done, &end, NULL), BAY_OK);
+    assert_int_equal(bay_request_start(request, NULL, awaited_done, &end), BAY_OK);
     while (peer_count(&self.server, "POST tasks/get") == 0) {
         assert_int_equal(bay_client_wait(client, 100), BAY_OK);
     }
@@ -253,7 +254,7 @@ static void giving_up_the_call_cancels_the_task(void **state)
     while (!end.is_done || peer_count(&self.server, "POST tasks/cancel") == 0) {
         assert_int_equal(bay_client_wait(client, 100), BAY_OK);
     }
-    assert_int_equal(end.err, BAY_CANCELLED);
+    assert_int_equal(end.err, BAY_ERR_CANCELLED);
     stop(&self, client);
     assert_int_equal(self.cancels, 1);
 }
@@ -267,14 +268,14 @@ static void closing_the_client_cancels_its_tasks(void **state)
     bay_client *client = start(&self, accept_it, NULL);
     for (int i = 0; i < 3; i++) {
         bay_request *request = bay_request_tool(client, "slow", NULL);
-        assert_int_equal(bay_request_start(request, awaited_done, &ends[i], NULL), BAY_OK);
+        assert_int_equal(bay_request_start(request, NULL, awaited_done, &ends[i]), BAY_OK);
     }
     while (peer_count(&self.server, "POST tasks/get") < 6) {
         assert_int_equal(bay_client_wait(client, 100), BAY_OK);
     }
     stop(&self, client);
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(ends[i].err, BAY_CANCELLED);
+        assert_int_equal(ends[i].err, BAY_ERR_CANCELLED);
     }
     assert_int_equal(self.cancels, 3);
 }

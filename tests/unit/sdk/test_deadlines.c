@@ -15,11 +15,11 @@ static struct {
     bay_err err;
 } desk;
 
-static void begin(rig *on, bay_handler handler, bool is_blocking, const char *revision,
+static void begin(rig *on, bay_handler_fn handler, bool is_blocking, const char *revision,
                   uint32_t timeout_ms)
 {
     bay_server *server = bay_server_new("s", "1");
-    bay_tool *tool = bay_server_tool(server, "t", NULL, NULL, handler, NULL);
+    bay_tool *tool = bay_server_tool_schema(server, "t", NULL, NULL, handler, NULL);
     if (is_blocking) {
         bay_tool_blocking(tool);
     }
@@ -34,7 +34,7 @@ static void begin(rig *on, bay_handler handler, bool is_blocking, const char *re
 static void keep(bay_call *call, void *user)
 {
     (void)user;
-    desk.left = bay_call_time_left(call);
+    desk.left = bay_call_time_left_ms(call);
     desk.call = bay_call_defer(call);
 }
 
@@ -55,7 +55,7 @@ static void a_deferred_call_times_out(void **state)
         assert_has(last_event(&on.way), TIMED_OUT);
         assert_has(last_event(&on.way), "\"isError\":true");
         assert_true(bay_call_is_cancelled(desk.call));
-        assert_int_equal(bay_call_time_left(desk.call), 0);
+        assert_int_equal(bay_call_time_left_ms(desk.call), 0);
         /* What it carries is still there; what it says is dropped. */
         assert_int_equal(on.server->calls_under_way, 1);
         assert_true(str_eq(bay_call_str(desk.call, "a"), STR("v")));
@@ -74,7 +74,7 @@ static void a_resource_times_out_with_an_error(void **state)
     (void)state;
     rig on;
     begin(&on, keep, false, "2025-11-25", 0);
-    bay_server_set(on.server, BAY_CALL_TIMEOUT_MS, 1000);
+    bay_server_set(on.server, BAY_SERVER_SETTING_CALL_TIMEOUT_MS, 1000);
     rig_send(&on, "resources/read", "\"uri\":\"x:a\"", "");
     assert_true(desk.left > 0 && desk.left <= 1000);
     desk.call->started_ms -= 1000; /* a call that waits for long already */
@@ -109,7 +109,7 @@ static void work_long(bay_call *call, void *user)
     atomic_store(&desk.is_there, true);
     while (!bay_call_is_cancelled(call)) {
     }
-    assert_int_equal(bay_call_time_left(call), 0);
+    assert_int_equal(bay_call_time_left_ms(call), 0);
     bay_call_fail(call, "stopped");
 }
 
@@ -200,7 +200,7 @@ static void ask_and_forget(bay_call *call, void *user)
 static void a_call_that_waits_for_its_client_times_out(void **state)
 {
     (void)state;
-    bay_handler const handlers[] = {ask, ask_and_forget};
+    bay_handler_fn const handlers[] = {ask, ask_and_forget};
     for (int blocking = 0; blocking < 2; blocking++) {
         for (size_t i = 0; i < ARRAY_LEN(handlers); i++) {
             rig on;
@@ -213,7 +213,7 @@ static void a_call_that_waits_for_its_client_times_out(void **state)
             assert_has(on.way.event[events + 1], "notifications/cancelled");
             assert_has(last_event(&on.way), TIMED_OUT);
             assert_int_equal(desk.answers, 1);
-            assert_int_equal(desk.err, BAY_CANCELLED);
+            assert_int_equal(desk.err, BAY_ERR_CANCELLED);
             rig_stop(&on);
         }
     }
@@ -295,11 +295,11 @@ static void errors_have_data_and_results_are_whole(void **state)
         rig on;
         bay_server *server = bay_server_new("s", "1");
         bay_tool *tools[] = {
-            bay_server_tool(server, "data", NULL, NULL, err_with_data, data),
-            bay_server_tool(server, "broken", NULL, NULL, err_with_data, broken),
-            bay_server_tool(server, "object", NULL, NULL, finish_as_json, object),
-            bay_server_tool(server, "array", NULL, NULL, finish_as_json, array),
-            bay_server_tool(server, "nothing", NULL, NULL, finish_as_json, NULL),
+            bay_server_tool_schema(server, "data", NULL, NULL, err_with_data, data),
+            bay_server_tool_schema(server, "broken", NULL, NULL, err_with_data, broken),
+            bay_server_tool_schema(server, "object", NULL, NULL, finish_as_json, object),
+            bay_server_tool_schema(server, "array", NULL, NULL, finish_as_json, array),
+            bay_server_tool_schema(server, "nothing", NULL, NULL, finish_as_json, NULL),
         };
         static const char *const parts[] = {
             "\"error\":{\"code\":-32001,\"message\":\"wrong \\\"call\\\"\",\"data\":{\"why\":[1]}}",

@@ -14,7 +14,7 @@ typedef struct set {
 static set new_set(void)
 {
     set self = {.server = bay_server_new("s", "1")};
-    self.tool = bay_server_tool(self.server, "t", NULL, NULL, reply_ok, NULL);
+    self.tool = bay_server_tool_schema(self.server, "t", NULL, NULL, reply_ok, NULL);
     self.resource = bay_server_resource(self.server, "x:a", "a", NULL, NULL, reply_ok, NULL);
     self.family = bay_server_template(self.server, "y:{a}", "b", NULL, NULL, reply_ok, NULL);
     self.prompt = bay_server_prompt(self.server, "p", NULL, NULL, reply_ok, NULL);
@@ -111,11 +111,12 @@ static void clients_hear_of_it_once(void **state)
     rig_stop(&on);
 }
 
-static void subscribe_is_told(void *user, const char *uri, bool is_wanted)
+static void subscribe_is_told(bay_server *server, bay_str uri, bool is_wanted, void *user)
 {
+    assert_non_null(server);
     char *told = user;
     size_t len = strlen(told);
-    (void)snprintf(told + len, 256 - len, "%c%s ", is_wanted ? '+' : '-', uri);
+    (void)snprintf(told + len, 256 - len, "%c%.*s ", is_wanted ? '+' : '-', BAY_STR(uri));
 }
 
 static void the_first_and_the_last_subscriber_are_told(void **state)
@@ -187,7 +188,7 @@ static void switch_about(void *argument)
     for (int i = 0; i < ROUNDS; i++) {
         switch_all(self, i % 2 == 0);
         bay_server_log(self->server, "error", "switched");
-        bay_server_changed(self->server, BAY_SKILLS);
+        bay_server_changed(self->server, BAY_KIND_SKILLS);
         bay_server_updated(self->server, "x:a");
     }
 }

@@ -23,7 +23,7 @@ static bay_err read_text(bay_str file, buf *out)
         json_writer writer;
         json_writer_init(&writer, out);
         matter_write(root, &writer);
-    } else if (err != BAY_NOMEM) {
+    } else if (err != BAY_ERR_NOMEM) {
         assert_true(diag.text[0] != '\0');
     }
     arena_fini(&memory);
@@ -68,7 +68,7 @@ static void test_no_front_matter(void **state)
     buf out;
     buf_init(&out, 1 << 16);
     for (size_t i = 0; i < ARRAY_LEN(files); i++) {
-        assert_int_equal(read_text(str_of(files[i]), &out), BAY_SYNTAX);
+        assert_int_equal(read_text(str_of(files[i]), &out), BAY_ERR_SYNTAX);
     }
     buf_fini(&out);
 }
@@ -80,30 +80,30 @@ static void test_refused(void **state)
         const char *yaml;
         bay_err err;
     } cases[] = {
-        {"just a text\n", BAY_SYNTAX},
-        {"a: 1\n  b: 2\n", BAY_UNSUPPORTED},
-        {"a: 1\nb\n", BAY_SYNTAX},
-        {"- a\n- b\n", BAY_SYNTAX},
-        {"a: 1\na: 2\n", BAY_DUPLICATE},
-        {"a: {b: 1, b: 2}\n", BAY_DUPLICATE},
-        {"a: &x 1\nb: *x\n", BAY_UNSUPPORTED},
-        {"a: !!str 1\n", BAY_UNSUPPORTED},
-        {"<<: *x\n", BAY_UNSUPPORTED},
-        {"? a\n: b\n", BAY_UNSUPPORTED},
-        {"&x a: b\n", BAY_UNSUPPORTED},
-        {"a: b: c\n", BAY_UNSUPPORTED},
-        {"a: \"x\n  y\"\n", BAY_UNSUPPORTED},
-        {"a: \"\\q\"\n", BAY_UNSUPPORTED},
-        {"a: \"\\ud800\"\n", BAY_UNSUPPORTED},
-        {"a: \"x\" y\n", BAY_UNSUPPORTED},
-        {"a: [1, 2\n", BAY_UNSUPPORTED},
-        {"a: [1 2]]\n", BAY_UNSUPPORTED},
-        {"a: {b}\n", BAY_UNSUPPORTED},
-        {"a: |2\n  x\n", BAY_UNSUPPORTED},
-        {"a:\n\tb: 1\n", BAY_UNSUPPORTED},
-        {"a:\n  - b: 1\n", BAY_UNSUPPORTED},
-        {"a:\n    b: 1\n  c: 2\n", BAY_SYNTAX},
-        {"a: [[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]\n", BAY_DEPTH},
+        {"just a text\n", BAY_ERR_SYNTAX},
+        {"a: 1\n  b: 2\n", BAY_ERR_UNSUPPORTED},
+        {"a: 1\nb\n", BAY_ERR_SYNTAX},
+        {"- a\n- b\n", BAY_ERR_SYNTAX},
+        {"a: 1\na: 2\n", BAY_ERR_DUPLICATE},
+        {"a: {b: 1, b: 2}\n", BAY_ERR_DUPLICATE},
+        {"a: &x 1\nb: *x\n", BAY_ERR_UNSUPPORTED},
+        {"a: !!str 1\n", BAY_ERR_UNSUPPORTED},
+        {"<<: *x\n", BAY_ERR_UNSUPPORTED},
+        {"? a\n: b\n", BAY_ERR_UNSUPPORTED},
+        {"&x a: b\n", BAY_ERR_UNSUPPORTED},
+        {"a: b: c\n", BAY_ERR_UNSUPPORTED},
+        {"a: \"x\n  y\"\n", BAY_ERR_UNSUPPORTED},
+        {"a: \"\\q\"\n", BAY_ERR_UNSUPPORTED},
+        {"a: \"\\ud800\"\n", BAY_ERR_UNSUPPORTED},
+        {"a: \"x\" y\n", BAY_ERR_UNSUPPORTED},
+        {"a: [1, 2\n", BAY_ERR_UNSUPPORTED},
+        {"a: [1 2]]\n", BAY_ERR_UNSUPPORTED},
+        {"a: {b}\n", BAY_ERR_UNSUPPORTED},
+        {"a: |2\n  x\n", BAY_ERR_UNSUPPORTED},
+        {"a:\n\tb: 1\n", BAY_ERR_UNSUPPORTED},
+        {"a:\n  - b: 1\n", BAY_ERR_UNSUPPORTED},
+        {"a:\n    b: 1\n  c: 2\n", BAY_ERR_SYNTAX},
+        {"a: [[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]\n", BAY_ERR_DEPTH},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         assert_refused(cases[i].yaml, cases[i].err);
@@ -119,13 +119,13 @@ static void test_bounds(void **state)
         buf_printf(&yaml, "k%d: 1\n", i);
     }
     buf_char(&yaml, '\0');
-    assert_refused(yaml.at, BAY_LIMIT);
+    assert_refused(yaml.at, BAY_ERR_LIMIT);
     buf_clear(&yaml);
     while (yaml.len <= MATTER_MAX_BYTES) {
         buf_lit(&yaml, "# a comment\n");
     }
     buf_char(&yaml, '\0');
-    assert_refused(yaml.at, BAY_LIMIT);
+    assert_refused(yaml.at, BAY_ERR_LIMIT);
     buf_fini(&yaml);
 }
 
@@ -188,7 +188,7 @@ static void compare(const char *yaml, const char *json, const char *differs)
     assert_int_equal(json_parse(&doc, str_of(json), NULL, &memory, NULL), BAY_OK);
     bay_str field = {0};
     bay_err err = matter_compare(root, json_root(&doc), &field);
-    assert_int_equal(err, differs == NULL ? BAY_OK : BAY_DENIED);
+    assert_int_equal(err, differs == NULL ? BAY_OK : BAY_ERR_DENIED);
     if (differs != NULL) {
         assert_true(str_eq(field, str_of(differs)));
     }
@@ -225,7 +225,7 @@ static void test_every_allocation(void **state)
         buf_init(&out, 1 << 16);
         bay_err err = read_text(
             STR("---\na: \"x\"\nb: |\n  y\nc: [1, {d: 'e'}]\nf: one\n  two\n---\n"), &out);
-        assert_true(err == BAY_OK || err == BAY_NOMEM);
+        assert_true(err == BAY_OK || err == BAY_ERR_NOMEM);
         buf_fini(&out);
         failing_memory_check();
     }

@@ -13,14 +13,14 @@
 static atomic_size_t taken;
 static atomic_size_t given;
 
-static void *count_alloc(void *user, size_t bytes)
+static void *count_alloc(size_t bytes, void *user)
 {
     assert_ptr_equal(user, &taken);
     atomic_fetch_add(&taken, 1);
     return malloc(bytes);
 }
 
-static void *count_resize(void *user, void *old, size_t bytes)
+static void *count_resize(void *old, size_t bytes, void *user)
 {
     assert_ptr_equal(user, &taken);
     if (old == NULL) {
@@ -29,7 +29,7 @@ static void *count_resize(void *user, void *old, size_t bytes)
     return realloc(old, bytes);
 }
 
-static void count_release(void *user, void *old)
+static void count_release(void *old, void *user)
 {
     assert_ptr_equal(user, &taken);
     atomic_fetch_add(&given, old != NULL);
@@ -49,9 +49,9 @@ static void an_allocator_that_is_not_whole_is_refused(void **state)
     bad[2].resize = NULL;
     bad[3].release = NULL;
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-        assert_int_equal(bay_set_allocator(&bad[i]), BAY_INVALID);
+        assert_int_equal(bay_set_allocator(&bad[i]), BAY_ERR_INVALID);
     }
-    assert_int_equal(bay_set_allocator(NULL), BAY_INVALID);
+    assert_int_equal(bay_set_allocator(NULL), BAY_ERR_INVALID);
 }
 
 static void everything_comes_from_it_and_goes_back(void **state)
@@ -60,7 +60,7 @@ static void everything_comes_from_it_and_goes_back(void **state)
     rig on;
     assert_int_equal(bay_set_allocator(&counting), BAY_OK);
     bay_server *server = bay_server_new("s", "1");
-    bay_server_tool(server, "t", NULL, NULL, reply_ok, NULL);
+    bay_server_tool_schema(server, "t", NULL, NULL, reply_ok, NULL);
     assert_true(atomic_load(&taken) > 0);
     rig_start(&on, server);
     rig_client(&on, "2025-11-25");
@@ -72,7 +72,7 @@ static void everything_comes_from_it_and_goes_back(void **state)
 static void it_cannot_be_changed_under_way(void **state)
 {
     (void)state;
-    assert_int_equal(bay_set_allocator(&counting), BAY_STATE);
+    assert_int_equal(bay_set_allocator(&counting), BAY_ERR_STATE);
 }
 
 /* ---- the log */
@@ -82,7 +82,7 @@ typedef struct heard {
     char text[1024];
 } heard;
 
-static void listen_in(void *user, bay_log_level level, const char *component, const char *text)
+static void listen_in(bay_log_level level, const char *component, const char *text, void *user)
 {
     heard *self = user;
     (void)level;
@@ -100,12 +100,12 @@ static void forget_to_answer(bay_call *call, void *user)
 static bay_server *forgetful(heard *into, bool is_blocking)
 {
     bay_server *server = bay_server_new("s", "1");
-    bay_tool *tool = bay_server_tool(server, "t", NULL, NULL, forget_to_answer, NULL);
+    bay_tool *tool = bay_server_tool_schema(server, "t", NULL, NULL, forget_to_answer, NULL);
     if (is_blocking) {
         bay_tool_blocking(tool);
     }
     if (into != NULL) {
-        bay_server_log_to(server, listen_in, into, BAY_LOG_DEBUG);
+        bay_server_log_to(server, BAY_LOG_LEVEL_DEBUG, listen_in, into);
     }
     return server;
 }
@@ -133,7 +133,7 @@ static void lines_of_a_server_go_to_its_own_sink(void **state)
 {
     (void)state;
     heard process = {.lines = 0};
-    bay_set_log(listen_in, &process, BAY_LOG_DEBUG);
+    bay_log_to(BAY_LOG_LEVEL_DEBUG, listen_in, &process);
     for (int is_blocking = 0; is_blocking < 2; is_blocking++) {
         heard first = {.lines = 0};
         heard second = {.lines = 0};
@@ -144,7 +144,7 @@ static void lines_of_a_server_go_to_its_own_sink(void **state)
         assert_int_equal(atomic_load(&second.lines), 1);
     }
     assert_int_equal(atomic_load(&process.lines), 0);
-    bay_set_log(NULL, NULL, BAY_LOG_DEBUG);
+    bay_log_to(BAY_LOG_LEVEL_DEBUG, NULL, NULL);
 }
 
 static void others_go_to_that_of_the_process(void **state)
@@ -152,7 +152,7 @@ static void others_go_to_that_of_the_process(void **state)
     (void)state;
     heard process = {.lines = 0};
     heard own = {.lines = 0};
-    bay_set_log(listen_in, &process, BAY_LOG_DEBUG);
+    bay_log_to(BAY_LOG_LEVEL_DEBUG, listen_in, &process);
     serve_one(forgetful(NULL, false));
     assert_int_equal(atomic_load(&process.lines), 1);
     /* Also after a server with a sink of its own has run on this thread. */
@@ -160,7 +160,7 @@ static void others_go_to_that_of_the_process(void **state)
     LOG(LOG_ERROR, "test", "outside any loop");
     assert_int_equal(atomic_load(&process.lines), 2);
     assert_string_equal(process.text, "outside any loop");
-    bay_set_log(NULL, NULL, BAY_LOG_DEBUG);
+    bay_log_to(BAY_LOG_LEVEL_DEBUG, NULL, NULL);
     serve_one(forgetful(NULL, false));
     assert_int_equal(atomic_load(&process.lines), 2);
 }
@@ -186,8 +186,8 @@ static void lines_of_other_threads_go_there_too(void **state)
     net_thread thread;
     heard own = {.lines = 0};
     bay_server *server = bay_server_new("s", "1");
-    bay_server_log_to(server, listen_in, &own, BAY_LOG_DEBUG);
-    bay_server_tool(server, "t", NULL, NULL, hold, NULL);
+    bay_server_log_to(server, BAY_LOG_LEVEL_DEBUG, listen_in, &own);
+    bay_server_tool_schema(server, "t", NULL, NULL, hold, NULL);
     rig_start(&on, server);
     rig_client(&on, "2025-11-25");
     rig_send(&on, "tools/call", "\"name\":\"t\"", "");
@@ -203,8 +203,8 @@ static void levels_are_each_sinks_own(void **state)
     (void)state;
     heard own = {.lines = 0};
     bay_server *server = forgetful(&own, false);
-    bay_server_log_to(server, listen_in, &own, BAY_LOG_ERROR);
-    bay_server_log_to(NULL, listen_in, &own, BAY_LOG_ERROR);
+    bay_server_log_to(server, BAY_LOG_LEVEL_ERROR, listen_in, &own);
+    bay_server_log_to(NULL, BAY_LOG_LEVEL_ERROR, listen_in, &own);
     const log_target *before = log_direct(&server->log);
     assert_null(before);
     assert_true(log_wants(LOG_ERROR));

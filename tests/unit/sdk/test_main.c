@@ -237,7 +237,7 @@ static void every_bad_registration_is_told(void **state)
     for (int i = 0; i < 20; i++) {
         char name[16];
         (void)snprintf(name, sizeof(name), "bad %d", i);
-        bay_server_tool(server, name, NULL, NULL, reply_ok, NULL);
+        bay_server_tool_schema(server, name, NULL, NULL, reply_ok, NULL);
     }
     char out[4096] = "";
     char err[4096] = "";
@@ -285,7 +285,7 @@ static void an_idle_server_ends_with_its_input(void **state)
     char out[4096] = "";
     char err[4096] = "";
     bay_server *server = bay_server_new("s", "1");
-    bay_server_tool(server, "t", NULL, NULL, reply_ok, NULL);
+    bay_server_tool_schema(server, "t", NULL, NULL, reply_ok, NULL);
     program self = start_server(server);
     assert_int_equal(finish(&self, out, err, sizeof(out)), 0);
     assert_string_equal(out, "");

@@ -63,11 +63,11 @@ static bay_server *set_up(void)
     bay_server *server = bay_server_new("s", "1");
     bay_server_title(server, "title");
     bay_server_instructions(server, "instructions");
-    bay_tool *tool = bay_server_tool(server, "answer", "d",
-                                     "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":"
-                                     "\"string\"},\"\\u0062\":{\"type\":\"integer\",\"x-mcp-"
-                                     "header\":\"B\"}},\"required\":[\"a\"]}",
-                                     answer, NULL);
+    bay_tool *tool = bay_server_tool_schema(server, "answer", "d",
+                                            "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":"
+                                            "\"string\"},\"\\u0062\":{\"type\":\"integer\",\"x-mcp-"
+                                            "header\":\"B\"}},\"required\":[\"a\"]}",
+                                            answer, NULL);
     bay_tool_title(tool, "title");
     bay_tool_output_schema(tool, "{\"type\":\"object\"}");
     bay_tool_annotations(tool, "{\"readOnlyHint\":true}");
@@ -75,7 +75,7 @@ static bay_server *set_up(void)
     bay_tool_meta(tool, "{\"x.example/a\":1}");
     bay_tool_ui(tool, "ui://a");
     bay_tool_visibility(tool, "app");
-    bay_server_tool(server, "defer", NULL, NULL, defer, NULL);
+    bay_server_tool_schema(server, "defer", NULL, NULL, defer, NULL);
     bay_resource *resource =
         bay_server_resource(server, "x:a", "a", "d", "text/plain", reply_ok, NULL);
     bay_resource_annotations(resource, "{\"priority\":1,\"lastModified\":\"2025\"}");
@@ -89,7 +89,7 @@ static bay_server *set_up(void)
     bay_server_completion(server, complete, NULL);
     bay_diag diag = {0};
     if (bay_server_check(server, &diag) != BAY_OK) {
-        assert_int_equal(diag.code, BAY_NOMEM);
+        assert_int_equal(diag.code, BAY_ERR_NOMEM);
         bay_server_free(server);
         return NULL;
     }
@@ -163,7 +163,7 @@ static void converse(rig *on)
         assert_int_equal(answers(on), before + 1);
     }
     bay_server_updated(on->server, "x:a");
-    bay_server_changed(on->server, BAY_TOOLS);
+    bay_server_changed(on->server, BAY_KIND_TOOLS);
     bay_server_log(on->server, "error", "text");
     loop_turn(on->loop, 0);
 }

@@ -12,7 +12,7 @@ static int runs; /* of handlers */
 static void reply_with_state(bay_call *call, const bay_answer *answer, void *user)
 {
     (void)user;
-    bay_str state = bay_call_state(call);
+    bay_str state = bay_call_remembered(call);
     bay_call_replyf(call, "action %d, state \"%.*s\"", (int)bay_answer_action(answer),
                     BAY_STR(state));
 }
@@ -21,11 +21,11 @@ static void ask_once(bay_call *call, void *user)
 {
     (void)user;
     runs++;
-    if (bay_call_state(call).len == 0) {
-        bay_call_set_state(call, "st\1te", 5);
+    if (bay_call_remembered(call).len == 0) {
+        bay_call_remember(call, "st\1te", 5);
     }
-    bay_call_key(call, "k");
-    bay_call_elicit(call, "m", OBJECT, reply_with_state, NULL);
+    bay_call_question_key(call, "k");
+    bay_call_elicit_schema(call, "m", OBJECT, reply_with_state, NULL);
 }
 
 static uint64_t now = 1000000;
@@ -35,11 +35,11 @@ static uint64_t fake_clock(void)
     return now;
 }
 
-static void begin(rig *on, bay_handler handler)
+static void begin(rig *on, bay_handler_fn handler)
 {
     bay_server *server = bay_server_new("s", "1");
-    bay_server_tool(server, "t", NULL, NULL, handler, NULL);
-    bay_server_tool(server, "u", NULL, NULL, handler, NULL);
+    bay_server_tool_schema(server, "t", NULL, NULL, handler, NULL);
+    bay_server_tool_schema(server, "u", NULL, NULL, handler, NULL);
     bay_server_resource(server, "x:a", "a", NULL, NULL, handler, NULL);
     bay_server_resource(server, "x:b", "b", NULL, NULL, handler, NULL);
     bay_server_prompt(server, "t", NULL, "[{\"name\":\"p\"}]", handler, NULL);
@@ -152,7 +152,7 @@ static void a_state_expires(void **state)
     assert_has(retry(&on, CALL_T, mine), "action 1");
     rig_stop(&on);
     begin(&on, ask_once);
-    bay_server_set(on.server, BAY_STATE_TTL_MS, 1000);
+    bay_server_set(on.server, BAY_SERVER_SETTING_STATE_TTL_MS, 1000);
     (void)snprintf(mine, sizeof(mine), "%s", take_state(&on));
     now += 1000;
     check_refused(&on, retry(&on, CALL_T, mine), "has expired");
@@ -312,7 +312,7 @@ static void a_bad_key_is_an_error_of_registration(void **state)
     bay_server *server = bay_server_new("s", "1");
     bay_server_key(NULL, "", 0);
     bay_server_key(server, "short", 5);
-    assert_int_equal(bay_server_check(server, &diag), BAY_INVALID);
+    assert_int_equal(bay_server_check(server, &diag), BAY_ERR_INVALID);
     assert_string_equal(diag.text, "bay_server_key: a key has 32 bytes, not 5");
     bay_server_free(server);
 }
@@ -323,7 +323,7 @@ static void tell_all(bay_call *call, const bay_answer *answer, void *user)
 {
     (void)user;
     bay_str colour = bay_answer_str(answer, "colour");
-    bay_str state = bay_call_state(call);
+    bay_str state = bay_call_remembered(call);
     bay_call_replyf(call, "%.*s likes %.*s", BAY_STR(state), BAY_STR(colour));
 }
 
@@ -331,21 +331,22 @@ static void ask_colour(bay_call *call, const bay_answer *answer, void *user)
 {
     (void)user;
     bay_str name = bay_answer_str(answer, "name");
-    bay_call_set_state(call, name.at, name.len);
-    bay_call_elicit(call, "Colour?",
-                    "{\"type\":\"object\",\"required\":[\"colour\"],\"properties\":{\"colour\":{"
-                    "\"enum\":[\"red\",\"blue\"]}}}",
-                    tell_all, NULL);
+    bay_call_remember(call, name.at, name.len);
+    bay_call_elicit_schema(
+        call, "Colour?",
+        "{\"type\":\"object\",\"required\":[\"colour\"],\"properties\":{\"colour\":{"
+        "\"enum\":[\"red\",\"blue\"]}}}",
+        tell_all, NULL);
 }
 
 static void ask_name_first(bay_call *call, void *user)
 {
     (void)user;
     runs++;
-    bay_call_elicit(call, "Name?",
-                    "{\"type\":\"object\",\"required\":[\"name\"],\"properties\":{\"name\":{"
-                    "\"type\":\"string\"}}}",
-                    ask_colour, NULL);
+    bay_call_elicit_schema(call, "Name?",
+                           "{\"type\":\"object\",\"required\":[\"name\"],\"properties\":{\"name\":{"
+                           "\"type\":\"string\"}}}",
+                           ask_colour, NULL);
 }
 
 #define FORM(content) "{\"action\":\"accept\",\"content\":" content "}"
@@ -443,10 +444,10 @@ static void keep_much(bay_call *call, void *user)
     (void)user;
     static char bytes[CALL_MAX_STATE + 1];
     memset(bytes, 's', sizeof(bytes));
-    bay_call_set_state(call, bytes, sizeof(bytes)); /* too much: nothing is kept */
-    assert_int_equal(bay_call_state(call).len, 0);
-    bay_call_set_state(call, bytes, CALL_MAX_STATE);
-    assert_int_equal(bay_call_state(call).len, CALL_MAX_STATE);
+    bay_call_remember(call, bytes, sizeof(bytes)); /* too much: nothing is kept */
+    assert_int_equal(bay_call_remembered(call).len, 0);
+    bay_call_remember(call, bytes, CALL_MAX_STATE);
+    assert_int_equal(bay_call_remembered(call).len, CALL_MAX_STATE);
     bay_call_roots(call, reply_with_state, NULL);
 }
 
@@ -472,7 +473,7 @@ static void go_on(bay_call *call, const bay_answer *answer, void *user)
 static void ask_for_much(bay_call *call, void *user)
 {
     (void)user;
-    bay_call_elicit(call, "m", OBJECT, reply_with_state, NULL);
+    bay_call_elicit_schema(call, "m", OBJECT, reply_with_state, NULL);
     bay_call_roots(call, go_on, NULL);
 }
 
@@ -511,7 +512,7 @@ static void complete_by_asking(bay_call *call, void *user)
 static void see_unsupported(bay_call *call, const bay_answer *answer, void *user)
 {
     (void)user;
-    assert_int_equal(bay_answer_error(answer), BAY_UNSUPPORTED);
+    assert_int_equal(bay_answer_error(answer), BAY_ERR_UNSUPPORTED);
     bay_result *result = bay_result_new(call);
     bay_result_value(result, "v");
     bay_call_finish(call, result);

@@ -281,14 +281,14 @@ static void completion_gives_at_most_a_hundred(void **state)
 static bay_server *detailed_server(void)
 {
     bay_server *server = new_server();
-    bay_tool *tool = bay_server_tool(server, "t", "does \"it\"", "{\"type\":\"object\",\"x\": 1.0}",
-                                     reply_ok, NULL);
+    bay_tool *tool = bay_server_tool_schema(server, "t", "does \"it\"",
+                                            "{\"type\":\"object\",\"x\": 1.0}", reply_ok, NULL);
     bay_tool_title(tool, "Tool");
     bay_tool_output_schema(tool, "{\"type\":\"object\"}");
     bay_tool_annotations(tool, "{\"readOnlyHint\":true}");
     bay_tool_icons(tool, ICONS);
     bay_tool_meta(tool, META_OF("tool"));
-    bay_server_tool(server, "u", NULL, NULL, reply_ok, NULL);
+    bay_server_tool_schema(server, "u", NULL, NULL, reply_ok, NULL);
     bay_resource *resource =
         bay_server_resource(server, "x:a", "A", "d", "text/plain", reply_ok, NULL);
     bay_resource_title(resource, "Title");

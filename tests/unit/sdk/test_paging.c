@@ -12,9 +12,9 @@ static bay_server *server_of(int count, int64_t page)
     for (int i = 0; i < count; i++) {
         char name[16];
         (void)snprintf(name, sizeof(name), "tool%d", i);
-        tools[i] = bay_server_tool(server, name, NULL, NULL, reply_ok, NULL);
+        tools[i] = bay_server_tool_schema(server, name, NULL, NULL, reply_ok, NULL);
     }
-    bay_server_set(server, BAY_PAGE_SIZE, page);
+    bay_server_set(server, BAY_SERVER_SETTING_PAGE_SIZE, page);
     return server;
 }
 

@@ -53,18 +53,18 @@ static bool identify(bay_peer *peer, void *user)
     if (strcmp(name, "Bearer long") == 0) {
         memset(name, 'n', sizeof(name) - 1);
         name[sizeof(name) - 1] = '\0';
-        bay_peer_is(peer, name);
+        bay_peer_principal(peer, name);
         return true;
     }
-    bay_peer_is(peer, name + 7);
+    bay_peer_principal(peer, name + 7);
     return strcmp(name, "Bearer mallory") != 0;
 }
 
-static void open_host(host *self, bay_handler handler, int *asked)
+static void open_host(host *self, bay_handler_fn handler, int *asked)
 {
     bay_diag diag = {0};
     self->server = bay_server_new("s", "1");
-    bay_server_tool(self->server, "t", NULL, NULL, handler, NULL);
+    bay_server_tool_schema(self->server, "t", NULL, NULL, handler, NULL);
     if (asked != NULL) {
         *asked = 0;
         bay_server_identify(self->server, identify, asked);

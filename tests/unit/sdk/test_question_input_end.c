@@ -8,8 +8,8 @@ static int given_up;
 static void give_up(bay_call *call, const bay_answer *answer, void *user)
 {
     (void)user;
-    assert_int_equal(bay_answer_action(answer), BAY_NO_ANSWER);
-    assert_int_equal(bay_answer_error(answer), BAY_CLOSED);
+    assert_int_equal(bay_answer_action(answer), BAY_ACTION_NONE);
+    assert_int_equal(bay_answer_error(answer), BAY_ERR_CLOSED);
     assert_false(bay_call_is_cancelled(call));
     given_up++;
     bay_call_fail(call, "nobody answers");
@@ -18,20 +18,20 @@ static void give_up(bay_call *call, const bay_answer *answer, void *user)
 static void insist(bay_call *call, const bay_answer *answer, void *user)
 {
     (void)user;
-    assert_int_equal(bay_answer_error(answer), BAY_CLOSED);
-    bay_call_elicit(call, "Really not?", form, give_up, NULL);
+    assert_int_equal(bay_answer_error(answer), BAY_ERR_CLOSED);
+    bay_call_elicit_schema(call, "Really not?", form, give_up, NULL);
 }
 
 static void ask_and_insist(bay_call *call, void *user)
 {
     (void)user;
-    bay_call_elicit(call, "What is your name?", form, insist, NULL);
+    bay_call_elicit_schema(call, "What is your name?", form, insist, NULL);
 }
 
 static void start(rig *on, bool is_blocking)
 {
     bay_server *server = bay_server_new("s", "1");
-    bay_tool *tool = bay_server_tool(server, "t", NULL, NULL, ask_and_insist, NULL);
+    bay_tool *tool = bay_server_tool_schema(server, "t", NULL, NULL, ask_and_insist, NULL);
     if (is_blocking) {
         bay_tool_blocking(tool);
     }

@@ -25,15 +25,15 @@ static void named(bay_call *call, const bay_answer *answer, void *user)
 {
     (void)user;
     bay_str name = bay_answer_str(answer, "name");
-    bay_call_set_state(call, name.at, name.len);
+    bay_call_remember(call, name.at, name.len);
     bay_call_sample(call, "hi", 5, sampled, NULL);
 }
 
 static void ask(bay_call *call, void *user)
 {
     (void)user;
-    bay_call_key(call, "name");
-    bay_call_elicit(call, "Who?", FORM, named, NULL);
+    bay_call_question_key(call, "name");
+    bay_call_elicit_schema(call, "Who?", FORM, named, NULL);
 }
 
 static void defer(bay_call *call, void *user)
@@ -50,13 +50,13 @@ static void ask_elsewhere(void *argument)
 static bay_server *set_up(void)
 {
     bay_server *server = bay_server_new("s", "1");
-    bay_server_tool(server, "ask", NULL, NULL, ask, NULL);
-    bay_tool_blocking(bay_server_tool(server, "block", NULL, NULL, ask, NULL));
-    bay_server_tool(server, "defer", NULL, NULL, defer, NULL);
+    bay_server_tool_schema(server, "ask", NULL, NULL, ask, NULL);
+    bay_tool_blocking(bay_server_tool_schema(server, "block", NULL, NULL, ask, NULL));
+    bay_server_tool_schema(server, "defer", NULL, NULL, defer, NULL);
     bay_server_prompt(server, "ask", NULL, NULL, ask, NULL);
     bay_diag diag = {0};
     if (bay_server_check(server, &diag) != BAY_OK) {
-        assert_int_equal(diag.code, BAY_NOMEM);
+        assert_int_equal(diag.code, BAY_ERR_NOMEM);
         bay_server_free(server);
         return NULL;
     }

@@ -46,7 +46,7 @@ static void greet(bay_call *call, const bay_answer *answer, void *user)
 {
     (void)user;
     see(call, answer);
-    if (bay_answer_action(answer) == BAY_ACCEPT) {
+    if (bay_answer_action(answer) == BAY_ACTION_ACCEPT) {
         bay_str name = bay_answer_str(answer, "name");
         bay_call_replyf(call, "Hello, %.*s!", BAY_STR(name));
     } else {
@@ -57,15 +57,15 @@ static void greet(bay_call *call, const bay_answer *answer, void *user)
 static void ask_name(bay_call *call, void *user)
 {
     (void)user;
-    bay_call_key(call, "user_name");
-    bay_call_elicit(call, "What is your \"name\"?", NAME_SCHEMA, greet, NULL);
+    bay_call_question_key(call, "user_name");
+    bay_call_elicit_schema(call, "What is your \"name\"?", NAME_SCHEMA, greet, NULL);
 }
 
-static void start(rig *on, bay_handler handler, bool is_blocking, const char *revision,
+static void start(rig *on, bay_handler_fn handler, bool is_blocking, const char *revision,
                   const char *capabilities)
 {
     bay_server *server = bay_server_new("s", "1");
-    bay_tool *tool = bay_server_tool(server, "t", NULL, NULL, handler, NULL);
+    bay_tool *tool = bay_server_tool_schema(server, "t", NULL, NULL, handler, NULL);
     if (is_blocking) {
         bay_tool_blocking(tool);
     }
@@ -151,7 +151,7 @@ static void ask_kind(bay_call *call, void *user)
     (void)user;
     bay_str kind = bay_call_str(call, "kind");
     if (str_eq(kind, STR("form"))) {
-        bay_call_elicit(call, "m", "{\"type\":\"object\"}", see_and_reply, NULL);
+        bay_call_elicit_schema(call, "m", "{\"type\":\"object\"}", see_and_reply, NULL);
     } else if (str_eq(kind, STR("url"))) {
         bay_call_elicit_url(call, "m", "https://x.example/", "e-1", see_and_reply, NULL);
     } else if (str_eq(kind, STR("sample"))) {
@@ -162,13 +162,13 @@ static void ask_kind(bay_call *call, void *user)
     } else if (str_eq(kind, STR("roots"))) {
         bay_call_roots(call, see_and_reply, NULL);
     } else if (str_eq(kind, STR("no form"))) {
-        bay_call_elicit(call, "m", "[]", see_and_reply, NULL);
+        bay_call_elicit_schema(call, "m", "[]", see_and_reply, NULL);
     } else if (str_eq(kind, STR("bad form"))) {
-        bay_call_elicit(call, "m", "{\"type\":17}", see_and_reply, NULL);
+        bay_call_elicit_schema(call, "m", "{\"type\":17}", see_and_reply, NULL);
     } else if (str_eq(kind, STR("no params"))) {
         bay_call_sample_json(call, "{", see_and_reply, NULL);
     } else {
-        bay_call_elicit(call, "m", NULL, see_and_reply, NULL);
+        bay_call_elicit_schema(call, "m", NULL, see_and_reply, NULL);
     }
 }
 
@@ -197,7 +197,8 @@ static void check_heard(const kind_case *one)
     assert_int_equal(seen.runs, 1);
     assert_int_equal(seen.err, BAY_OK);
     assert_has(seen.json, one->expected);
-    assert_int_equal(seen.action, strcmp(one->kind, "form") == 0 ? BAY_DECLINE : BAY_ACCEPT);
+    assert_int_equal(seen.action,
+                     strcmp(one->kind, "form") == 0 ? BAY_ACTION_DECLINE : BAY_ACTION_ACCEPT);
     if (strcmp(one->kind, "sample") == 0) {
         assert_string_equal(seen.text, "hi");
     } else if (strcmp(one->kind, "tools") == 0) {
@@ -263,7 +264,7 @@ static void ask_one(rig *on, const char *kind, bay_err err)
     memset(&seen, 0, sizeof(seen));
     assert_has(rig_ask(on, "tools/call", params), "heard"); /* at once */
     assert_int_equal(seen.runs, 1);
-    assert_int_equal(seen.action, BAY_NO_ANSWER);
+    assert_int_equal(seen.action, BAY_ACTION_NONE);
     if (seen.err != err) {
         fail_msg("%s, %s: %s", on->revision, kind, bay_err_text(seen.err));
     }
@@ -301,7 +302,7 @@ static void a_client_is_asked_only_what_it_declared(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         rig_client_with(&on, cases[i].revision, cases[i].capabilities);
         for (size_t k = 0; k < 6 && cases[i].kinds[k] != NULL; k++) {
-            ask_one(&on, cases[i].kinds[k], BAY_UNSUPPORTED);
+            ask_one(&on, cases[i].kinds[k], BAY_ERR_UNSUPPORTED);
         }
     }
     rig_stop(&on);
@@ -316,7 +317,7 @@ static void what_is_no_question_is_not_asked(void **state)
     for (int era = 0; era < 2; era++) {
         rig_client_with(&on, era == 0 ? "2025-11-25" : "2026-07-28", EVERY_QUESTION);
         for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-            ask_one(&on, kinds[i], BAY_INVALID);
+            ask_one(&on, kinds[i], BAY_ERR_INVALID);
         }
     }
     rig_stop(&on);
@@ -332,17 +333,17 @@ static void bad_answers_are_no_answers(void **state)
         const char *answer;
         bay_err err;
     } cases[] = {
-        {"form", "\"error\":{\"code\":-1,\"message\":\"no\"}", BAY_REMOTE},
-        {"form", "\"result\":{}", BAY_PROTOCOL},
-        {"form", "\"result\":{\"action\":\"maybe\"}", BAY_PROTOCOL},
-        {"form", "\"result\":{\"action\":\"accept\",\"content\":[]}", BAY_PROTOCOL},
-        {"url", "\"result\":{\"action\":1}", BAY_PROTOCOL},
-        {"sample", "\"result\":{\"role\":\"assistant\"}", BAY_PROTOCOL},
-        {"sample", "\"result\":{\"role\":\"assistant\",\"content\":\"text\"}", BAY_PROTOCOL},
-        {"sample", "\"result\":{\"content\":{}}", BAY_PROTOCOL},
-        {"roots", "\"result\":{\"roots\":{}}", BAY_PROTOCOL},
-        {"roots", "\"result\":{\"roots\":[{\"name\":\"n\"}]}", BAY_PROTOCOL},
-        {"roots", "\"result\":{\"roots\":[\"file:///a\"]}", BAY_PROTOCOL},
+        {"form", "\"error\":{\"code\":-1,\"message\":\"no\"}", BAY_ERR_REMOTE},
+        {"form", "\"result\":{}", BAY_ERR_PROTOCOL},
+        {"form", "\"result\":{\"action\":\"maybe\"}", BAY_ERR_PROTOCOL},
+        {"form", "\"result\":{\"action\":\"accept\",\"content\":[]}", BAY_ERR_PROTOCOL},
+        {"url", "\"result\":{\"action\":1}", BAY_ERR_PROTOCOL},
+        {"sample", "\"result\":{\"role\":\"assistant\"}", BAY_ERR_PROTOCOL},
+        {"sample", "\"result\":{\"role\":\"assistant\",\"content\":\"text\"}", BAY_ERR_PROTOCOL},
+        {"sample", "\"result\":{\"content\":{}}", BAY_ERR_PROTOCOL},
+        {"roots", "\"result\":{\"roots\":{}}", BAY_ERR_PROTOCOL},
+        {"roots", "\"result\":{\"roots\":[{\"name\":\"n\"}]}", BAY_ERR_PROTOCOL},
+        {"roots", "\"result\":{\"roots\":[\"file:///a\"]}", BAY_ERR_PROTOCOL},
     };
     rig on;
     start(&on, ask_kind, false, "2025-11-25", EVERY_QUESTION);
@@ -354,7 +355,7 @@ static void bad_answers_are_no_answers(void **state)
         rig_send(&on, "tools/call", params, "");
         answer_event(&on, on.way.events - 1, cases[i].answer);
         assert_int_equal(seen.runs, 1);
-        assert_int_equal(seen.action, BAY_NO_ANSWER);
+        assert_int_equal(seen.action, BAY_ACTION_NONE);
         if (seen.err != cases[i].err) {
             fail_msg("%s: %s", cases[i].answer, bay_err_text(seen.err));
         }
@@ -369,15 +370,15 @@ static void a_form_that_breaks_its_schema_is_refused(void **state)
     start(&on, ask_name, false, "2025-06-18", "\"elicitation\":{}");
     rig_send(&on, "tools/call", CALL_T, "");
     answer_event(&on, on.way.events - 1, ACCEPT("{\"name\":7}"));
-    assert_int_equal(seen.err, BAY_PROTOCOL);
+    assert_int_equal(seen.err, BAY_ERR_PROTOCOL);
     rig_send(&on, "tools/call", CALL_T, "");
     answer_event(&on, on.way.events - 1, "\"result\":{\"action\":\"accept\"}");
-    assert_int_equal(seen.err, BAY_PROTOCOL); /* the name is required */
+    assert_int_equal(seen.err, BAY_ERR_PROTOCOL); /* the name is required */
     rig_send(&on, "tools/call", CALL_T, "");
     answer_event(&on, on.way.events - 1,
                  "\"result\":{\"action\":\"cancel\",\"content\":{\"name\":7}}");
     assert_int_equal(seen.err, BAY_OK); /* nothing was filled in: nothing to check */
-    assert_int_equal(seen.action, BAY_CANCEL);
+    assert_int_equal(seen.action, BAY_ACTION_CANCEL);
     rig_stop(&on);
 }
 
@@ -389,7 +390,7 @@ static void a_question_times_out(void **state)
     rig_send(&on, "tools/call", CALL_T, "");
     mcp_server_tick(on.server->engine, loop_now_ms(on.loop) + 600001);
     assert_int_equal(seen.runs, 1);
-    assert_int_equal(seen.err, BAY_TIMEOUT);
+    assert_int_equal(seen.err, BAY_ERR_TIMEOUT);
     assert_has(last_event(&on.way), "\"isError\":true");
     rig_stop(&on);
 }
@@ -416,7 +417,7 @@ static void ask_three(bay_call *call, void *user)
     (void)user;
     memset(&several, 0, sizeof(several));
     several.left = 3;
-    bay_call_elicit(call, "a", "{\"type\":\"object\"}", note_order, &names[0]);
+    bay_call_elicit_schema(call, "a", "{\"type\":\"object\"}", note_order, &names[0]);
     bay_call_sample(call, "b", 1, note_order, &names[1]);
     bay_call_roots(call, note_order, &names[2]);
 }
@@ -520,7 +521,7 @@ static void count_answer(bay_call *call, const bay_answer *answer, void *user)
 {
     (void)user;
     see(call, answer);
-    several.left += bay_answer_error(answer) == BAY_LIMIT;
+    several.left += bay_answer_error(answer) == BAY_ERR_LIMIT;
     if (seen.runs == CALL_MAX_QUESTIONS + 2) {
         bay_call_reply(call, "all");
     }
@@ -552,9 +553,9 @@ static void ask_twice_under_one_key(bay_call *call, void *user)
     (void)user;
     memset(&several, 0, sizeof(several));
     several.left = 2;
-    bay_call_key(call, "k");
+    bay_call_question_key(call, "k");
     bay_call_roots(call, note_order, &names[0]);
-    bay_call_key(call, "k");
+    bay_call_question_key(call, "k");
     bay_call_roots(call, see_and_reply, NULL);
 }
 
@@ -567,7 +568,7 @@ static void a_key_is_used_once(void **state)
               EVERY_QUESTION);
         rig_send(&on, "tools/call", CALL_T, "");
         assert_has(last_event(&on.way), "heard");
-        assert_int_equal(seen.err, BAY_DUPLICATE);
+        assert_int_equal(seen.err, BAY_ERR_DUPLICATE);
         rig_stop(&on);
     }
 }
@@ -578,11 +579,11 @@ static void ask_under_odd_keys(bay_call *call, void *user)
     char key[CALL_MAX_KEY + 2];
     memset(key, 'k', sizeof(key) - 1);
     key[sizeof(key) - 1] = '\0';
-    bay_call_key(call, key); /* too long: the number stands */
+    bay_call_question_key(call, key); /* too long: the number stands */
     bay_call_roots(call, see_and_reply, NULL);
-    bay_call_key(call, NULL);
+    bay_call_question_key(call, NULL);
     bay_call_roots(call, see_and_reply, NULL);
-    bay_call_key(call, "a \"b\"");
+    bay_call_question_key(call, "a \"b\"");
     bay_call_roots(call, see_and_reply, NULL);
     bay_call_roots(call, see_and_reply, NULL);
 }
@@ -617,7 +618,7 @@ static void a_cancel_ends_the_question(void **state)
             rig_hang_up(&on);
         }
         assert_int_equal(seen.runs, 1);
-        assert_int_equal(seen.err, BAY_CANCELLED);
+        assert_int_equal(seen.err, BAY_ERR_CANCELLED);
         assert_true(seen.was_cancelled);
         assert_int_equal(on.server->calls_under_way, 0);
         rig_stop(&on);
@@ -691,13 +692,13 @@ static void end_there(bay_call *call, const bay_answer *answer, void *user)
 {
     (void)user;
     atomic_fetch_add(&desk.runs, 1);
-    bay_call_reply(call, bay_answer_action(answer) == BAY_ACCEPT ? "yes" : "no");
+    bay_call_reply(call, bay_answer_action(answer) == BAY_ACTION_ACCEPT ? "yes" : "no");
 }
 
 static void ask_elsewhere(void *argument)
 {
-    bay_call_key(argument, "k");
-    bay_call_elicit(argument, "m", "{\"type\":\"object\"}", end_there, NULL);
+    bay_call_question_key(argument, "k");
+    bay_call_elicit_schema(argument, "m", "{\"type\":\"object\"}", end_there, NULL);
 }
 
 static void a_deferred_call_asks_from_its_thread(void **state)
@@ -728,8 +729,8 @@ static void note_the_end(bay_call *call, const bay_answer *answer, void *user)
 /* A thread that ends its call itself, once it learns that nobody waits for it. */
 static void ask_and_watch(void *argument)
 {
-    bay_call_key(argument, "k");
-    bay_call_elicit(argument, "m", "{\"type\":\"object\"}", note_the_end, NULL);
+    bay_call_question_key(argument, "k");
+    bay_call_elicit_schema(argument, "m", "{\"type\":\"object\"}", note_the_end, NULL);
     while (!bay_call_is_cancelled(argument) || atomic_load(&desk.runs) == 0) {
     }
     /* What it carries can still be read; what it says reaches nobody. */
@@ -754,7 +755,7 @@ static void a_deferred_call_that_asks_by_rounds_is_over(void **state)
         assert_int_equal(on.way.events, 1);
         assert_has(last_event(&on.way), "\"resultType\":\"input_required\"");
         assert_int_equal(atomic_load(&desk.runs), 1); /* whoever goes on hears of the end */
-        assert_int_equal(seen.err, i == 0 ? BAY_CANCELLED : BAY_OK);
+        assert_int_equal(seen.err, i == 0 ? BAY_ERR_CANCELLED : BAY_OK);
         char params[4096];
         (void)snprintf(params, sizeof(params),
                        CALL_T ",\"requestState\":\"%s\",\"inputResponses\":{\"k\":{\"action\":"

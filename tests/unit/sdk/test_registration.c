@@ -5,8 +5,8 @@ static const char *text_of(bay_server *server)
 {
     static bay_diag diag;
     diag = (bay_diag){0};
-    assert_int_equal(bay_server_check(server, &diag), BAY_INVALID);
-    assert_int_equal(diag.code, BAY_INVALID);
+    assert_int_equal(bay_server_check(server, &diag), BAY_ERR_INVALID);
+    assert_int_equal(diag.code, BAY_ERR_INVALID);
     return diag.text;
 }
 
@@ -23,7 +23,7 @@ static const char *text_of(bay_server *server)
 
 static bay_tool *add(bay_server *server, const char *name, const char *input)
 {
-    return bay_server_tool(server, name, "d", input, reply_ok, NULL);
+    return bay_server_tool_schema(server, name, "d", input, reply_ok, NULL);
 }
 
 static void names_are_checked(void **state)
@@ -53,7 +53,8 @@ static void names_are_checked(void **state)
 static void handlers_are_checked(void **state)
 {
     (void)state;
-    BAD("tool \"t\": the handler is NULL", bay_server_tool(server, "t", NULL, NULL, NULL, NULL));
+    BAD("tool \"t\": the handler is NULL",
+        bay_server_tool_schema(server, "t", NULL, NULL, NULL, NULL));
     BAD("resource \"x:a\": the handler is NULL",
         bay_server_resource(server, "x:a", "a", NULL, NULL, NULL, NULL));
     BAD("resource template \"x:{a}\": the handler is NULL",
@@ -165,7 +166,7 @@ static void every_error_is_kept(void **state)
     (void)state;
     bay_server *server = bay_server_new("s", "1");
     /* A bad name, no handler and a bad schema of one tool are three errors. */
-    bay_server_tool(server, "a b", NULL, "[]", NULL, NULL);
+    bay_server_tool_schema(server, "a b", NULL, "[]", NULL, NULL);
     assert_int_equal(server->errors.count, 3);
     for (int i = 0; i < 20; i++) {
         bay_server_prompt(server, "", NULL, NULL, reply_ok, NULL);
@@ -193,14 +194,14 @@ static void null_is_taken(void **state)
     bay_server_template(NULL, "x:{a}", "a", NULL, NULL, reply_ok, NULL);
     bay_server_prompt(NULL, "p", NULL, NULL, reply_ok, NULL);
     bay_server_completion(NULL, reply_ok, NULL);
-    bay_server_changed(NULL, BAY_TOOLS);
+    bay_server_changed(NULL, BAY_KIND_TOOLS);
     bay_server_updated(NULL, "x:a");
-    assert_int_equal(bay_server_check(NULL, &diag), BAY_NOMEM);
+    assert_int_equal(bay_server_check(NULL, &diag), BAY_ERR_NOMEM);
     bay_server *server = bay_server_new("s", NULL);
     bay_server_title(server, NULL);
     bay_server_instructions(server, NULL);
     bay_server_updated(server, NULL);
-    bay_tool *tool = bay_server_tool(server, "t", NULL, NULL, reply_ok, NULL);
+    bay_tool *tool = bay_server_tool_schema(server, "t", NULL, NULL, reply_ok, NULL);
     bay_tool_title(tool, NULL);
     bay_tool_output_schema(tool, "{\"type\":\"object\"}");
     bay_tool_annotations(tool, NULL);
@@ -209,7 +210,7 @@ static void null_is_taken(void **state)
     assert_int_equal(bay_server_check(server, NULL), BAY_OK);
     bay_tool_output_schema(add(server, NULL, "["), "[");
     bay_server_resource(server, NULL, NULL, NULL, NULL, NULL, NULL);
-    assert_int_equal(bay_server_check(server, NULL), BAY_INVALID);
+    assert_int_equal(bay_server_check(server, NULL), BAY_ERR_INVALID);
     bay_server_free(server);
 }
 
@@ -219,14 +220,14 @@ static void changes_before_serving_do_not_block_later_ones(void **state)
     (void)state;
     rig on;
     bay_server *server = bay_server_new("s", "1");
-    bay_server_tool(server, "t", NULL, NULL, reply_ok, NULL);
-    bay_server_changed(server, BAY_TOOLS);
+    bay_server_tool_schema(server, "t", NULL, NULL, reply_ok, NULL);
+    bay_server_changed(server, BAY_KIND_TOOLS);
     bay_server_updated(server, "x:a");
     rig_start(&on, server);
     rig_client(&on, "2025-11-25");
     int before = on.way.events;
-    bay_server_changed(server, BAY_TOOLS);
-    bay_server_changed(server, BAY_TOOLS);
+    bay_server_changed(server, BAY_KIND_TOOLS);
+    bay_server_changed(server, BAY_KIND_TOOLS);
     RIG_UNTIL(&on, on.way.events > before);
     loop_turn(on.loop, 0);
     assert_int_equal(on.way.events, before + 1); /* both in one */

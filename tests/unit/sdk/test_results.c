@@ -2,10 +2,10 @@
  * completions of which there are more. */
 #include "unit/sdk/sdk_bench.h"
 
-static bay_server *server_of(bay_handler handler)
+static bay_server *server_of(bay_handler_fn handler)
 {
     bay_server *server = bay_server_new("s", "1");
-    bay_server_tool(server, "t", NULL, NULL, handler, NULL);
+    bay_server_tool_schema(server, "t", NULL, NULL, handler, NULL);
     bay_server_prompt(server, "p", NULL, NULL, handler, NULL);
     bay_server_resource(server, "x:a", "a", NULL, NULL, handler, NULL);
     bay_server_completion(server, handler, NULL);

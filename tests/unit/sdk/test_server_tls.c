@@ -156,10 +156,10 @@ static void expect(asker *self, uint16_t port, bool is_http2, const char *name, 
 
 /* ---- servers --------------------------------------------------------------------------------- */
 
-static bay_server *server_of(bay_handler handler, void *user)
+static bay_server *server_of(bay_handler_fn handler, void *user)
 {
     bay_server *server = bay_server_new("s", "1");
-    bay_server_tool(server, "t", NULL, NULL, handler, user);
+    bay_server_tool_schema(server, "t", NULL, NULL, handler, user);
     return server;
 }
 
@@ -189,9 +189,9 @@ static int versions(void)
 static void expect_error(bay_server *server, const char *part)
 {
     bay_diag diag = {0};
-    assert_int_equal(bay_server_check(server, &diag), BAY_INVALID);
+    assert_int_equal(bay_server_check(server, &diag), BAY_ERR_INVALID);
     assert_has(diag.text, part);
-    assert_int_equal(bay_server_listen(server, "127.0.0.1:0", NULL), BAY_INVALID);
+    assert_int_equal(bay_server_listen(server, "127.0.0.1:0", NULL), BAY_ERR_INVALID);
     bay_server_free(server);
 }
 
@@ -252,11 +252,11 @@ static void files_that_do_not_fit_are_told_by_the_listen(void **state)
         bay_server *server = server_of(reply_ok, NULL);
         bay_server_tls(server, cases[i].certificate, cases[i].key, cases[i].ca);
         assert_int_equal(bay_server_check(server, NULL), BAY_OK);
-        assert_int_equal(bay_server_listen(server, "127.0.0.1:0", &diag), BAY_TLS);
+        assert_int_equal(bay_server_listen(server, "127.0.0.1:0", &diag), BAY_ERR_TLS);
         assert_has(diag.text, cases[i].part);
         assert_null(server->loop);
         assert_int_equal(bay_server_port(server), 0);
-        assert_int_equal(bay_server_dispatch(server), BAY_STATE);
+        assert_int_equal(bay_server_dispatch(server), BAY_ERR_STATE);
         bay_server_tls(server, ours.certificate, ours.key, NULL);
         assert_true(listen_on(server, "127.0.0.1:0") > 0);
         bay_server_free(server);
@@ -330,7 +330,7 @@ static void an_address_that_others_reach_has_its_own_rules(void **state)
     asker self;
     bay_diag diag = {0};
     bay_server *server = tls_server();
-    assert_int_equal(bay_server_listen(server, "0.0.0.0:0", &diag), BAY_DENIED);
+    assert_int_equal(bay_server_listen(server, "0.0.0.0:0", &diag), BAY_ERR_DENIED);
     assert_null(server->loop); /* TLS is no proof of who calls */
     bay_server_open_on_purpose(server);
     uint16_t port = listen_on(server, "0.0.0.0:0");
@@ -360,7 +360,7 @@ static bool by_certificate(bay_peer *peer, void *user)
         return false;
     }
     snprintf(name, sizeof(name), "%.*s", BAY_STR(subject));
-    bay_peer_is(peer, name);
+    bay_peer_principal(peer, name);
     return true;
 }
 
@@ -431,13 +431,13 @@ static void a_stop_answers_what_is_under_way_and_it_may_begin_again(void **state
             bay_server_stop(server);
             bay_server_stop(server); /* rung twice, heard once */
             assert_int_equal(bay_server_dispatch(server), BAY_OK);
-            assert_int_equal(bay_server_listen(server, "127.0.0.1:0", NULL), BAY_STATE);
+            assert_int_equal(bay_server_listen(server, "127.0.0.1:0", NULL), BAY_ERR_STATE);
             bay_call_reply(self.call, "in the end");
             for (int left = 1000000; (err == BAY_OK || way.over == 0) && left > 0; left--) {
                 loop_turn(apart, 0);
                 err = bay_server_dispatch(server);
             }
-            assert_int_equal(err, BAY_EOF);
+            assert_int_equal(err, BAY_ERR_EOF);
             assert_int_equal(way.status, 200);
             assert_has(way.body, "in the end");
             assert_int_equal(bay_server_fd(server), -1);
@@ -500,7 +500,7 @@ static void every_allocation_may_fail(void **state)
     for (size_t at = 0; failing_memory_start(at); at++) {
         runs++;
         bay_server *server = bay_server_new("s", "1");
-        bay_server_tool(server, "t", NULL, NULL, reply_ok, NULL);
+        bay_server_tool_schema(server, "t", NULL, NULL, reply_ok, NULL);
         bay_server_tls(server, ours.certificate, ours.key, theirs.certificate);
         bay_server_allow_host(server, "mcp.example.com");
         bay_server_allow_origin(server, "https://console.example");

@@ -20,10 +20,10 @@ enum { GIVE_UP_MS = 20000 };
     "}"                                                                                            \
     "}"
 
-static bay_server *server_of(bay_handler handler, void *user)
+static bay_server *server_of(bay_handler_fn handler, void *user)
 {
     bay_server *server = bay_server_new("s", "1");
-    bay_server_tool(server, "t", NULL, NULL, handler, user);
+    bay_server_tool_schema(server, "t", NULL, NULL, handler, user);
     return server;
 }
 
@@ -95,7 +95,7 @@ static void run(void *argument)
 
 static void start(runner *self, bay_server *server)
 {
-    *self = (runner){.server = server, .err = BAY_INTERNAL};
+    *self = (runner){.server = server, .err = BAY_ERR_INTERNAL};
     assert_int_equal(net_thread_start(&self->thread, run, self), BAY_OK);
 }
 
@@ -123,17 +123,17 @@ static void a_server_that_is_nowhere_does_not_run(void **state)
     (void)state;
     bay_diag diag = {0};
     bay_server *server = server_of(reply_ok, NULL);
-    assert_int_equal(bay_server_run(server, &diag), BAY_STATE);
+    assert_int_equal(bay_server_run(server, &diag), BAY_ERR_STATE);
     assert_has(diag.text, "nothing to serve on");
-    assert_int_equal(bay_server_dispatch(server), BAY_STATE);
+    assert_int_equal(bay_server_dispatch(server), BAY_ERR_STATE);
     assert_int_equal(bay_server_fd(server), -1);
     assert_int_equal(bay_server_wait_ms(server), -1);
     assert_int_equal(bay_server_port(server), 0);
     bay_server_free(server);
-    assert_int_equal(bay_server_run(NULL, NULL), BAY_NOMEM);
-    assert_int_equal(bay_server_listen(NULL, "127.0.0.1:0", NULL), BAY_NOMEM);
-    assert_int_equal(bay_server_pipe(NULL, 0, 1, NULL), BAY_NOMEM);
-    assert_int_equal(bay_server_dispatch(NULL), BAY_STATE);
+    assert_int_equal(bay_server_run(NULL, NULL), BAY_ERR_NOMEM);
+    assert_int_equal(bay_server_listen(NULL, "127.0.0.1:0", NULL), BAY_ERR_NOMEM);
+    assert_int_equal(bay_server_pipe(NULL, 0, 1, NULL), BAY_ERR_NOMEM);
+    assert_int_equal(bay_server_dispatch(NULL), BAY_ERR_STATE);
     assert_int_equal(bay_server_fd(NULL), -1);
     assert_int_equal(bay_server_port(NULL), 0);
     bay_server_stop(NULL);
@@ -153,8 +153,8 @@ static void what_cannot_be_had_is_told(void **state)
     }
     assert_int_not_equal(bay_server_listen(server, NULL, NULL), BAY_OK);
     bay_diag diag = {0};
-    assert_int_equal(bay_server_pipe(server, -1, 1, &diag), BAY_INVALID);
-    assert_int_equal(bay_server_pipe(server, 1000, 1001, &diag), BAY_IO);
+    assert_int_equal(bay_server_pipe(server, -1, 1, &diag), BAY_ERR_INVALID);
+    assert_int_equal(bay_server_pipe(server, 1000, 1001, &diag), BAY_ERR_IO);
     assert_null(server->loop);
     bay_server_free(server);
 }
@@ -164,9 +164,9 @@ static void a_bad_registration_is_told_before_anything_is_opened(void **state)
     (void)state;
     bay_diag diag = {0};
     bay_server *server = server_of(NULL, NULL);
-    assert_int_equal(bay_server_listen(server, "127.0.0.1:0", &diag), BAY_INVALID);
+    assert_int_equal(bay_server_listen(server, "127.0.0.1:0", &diag), BAY_ERR_INVALID);
     assert_has(diag.text, "the handler is NULL");
-    assert_int_equal(bay_server_run(server, &diag), BAY_INVALID);
+    assert_int_equal(bay_server_run(server, &diag), BAY_ERR_INVALID);
     bay_server_free(server);
 }
 
@@ -188,7 +188,7 @@ static void addresses_are_served_until_a_stop(void **state)
     finish(&on);
     assert_int_equal(bay_server_port(server), 0);
     assert_int_equal(connect_to(port), -1);
-    assert_int_equal(bay_server_dispatch(server), BAY_EOF);
+    assert_int_equal(bay_server_dispatch(server), BAY_ERR_EOF);
     /* … and again: neither stop is left over. */
     port = listen_anywhere(server);
     start(&on, server);
@@ -230,7 +230,7 @@ static bool know_nobody(bay_peer *peer, void *user)
 static bool know_anybody(bay_peer *peer, void *user)
 {
     (void)user;
-    bay_peer_is(peer, "somebody");
+    bay_peer_principal(peer, "somebody");
     return true;
 }
 
@@ -241,14 +241,14 @@ static void strangers_do_not_reach_a_server_that_asks_for_nothing(void **state)
     bay_diag diag = {.code = BAY_OK};
     bay_server *server = server_of(reply_ok, NULL);
     for (size_t i = 0; i < ARRAY_LEN(addresses); i++) {
-        assert_int_equal(bay_server_listen(server, addresses[i], &diag), BAY_DENIED);
+        assert_int_equal(bay_server_listen(server, addresses[i], &diag), BAY_ERR_DENIED);
         assert_non_null(strstr(diag.text, "bay_server_identify"));
         assert_non_null(strstr(diag.text, "bay_server_open_on_purpose"));
         assert_int_equal(bay_server_port(server), 0);
         assert_int_equal(bay_server_fd(server), -1);
     }
     listen_anywhere(server); /* where nobody else comes, nothing has changed */
-    assert_int_equal(bay_server_listen(server, "0.0.0.0:0", &diag), BAY_DENIED);
+    assert_int_equal(bay_server_listen(server, "0.0.0.0:0", &diag), BAY_ERR_DENIED);
     assert_int_equal(bay_server_listen(server, "localhost:0", &diag), BAY_OK);
     assert_int_equal(bay_server_listen(server, "[::ffff:127.0.0.1]:0", &diag), BAY_OK);
     bay_server_free(server);
@@ -309,11 +309,11 @@ static void keys_and_an_open_door_exclude_each_other(void **state)
     bay_server *server = server_of(reply_ok, NULL);
     bay_server_open_on_purpose(server);
     bay_server_identify(server, know_nobody, NULL);
-    assert_int_equal(bay_server_check(server, &diag), BAY_INVALID);
+    assert_int_equal(bay_server_check(server, &diag), BAY_ERR_INVALID);
     assert_non_null(strstr(diag.text, "bay_server_identify"));
     assert_non_null(strstr(diag.text, "bay_server_open_on_purpose"));
-    assert_int_equal(bay_server_listen(server, "0.0.0.0:0", NULL), BAY_INVALID);
-    assert_int_equal(bay_server_listen(server, "127.0.0.1:0", NULL), BAY_INVALID);
+    assert_int_equal(bay_server_listen(server, "0.0.0.0:0", NULL), BAY_ERR_INVALID);
+    assert_int_equal(bay_server_listen(server, "127.0.0.1:0", NULL), BAY_ERR_INVALID);
     assert_int_equal(bay_server_fd(server), -1);
     bay_server_free(server);
     bay_server_open_on_purpose(NULL);
@@ -392,7 +392,7 @@ static void what_is_under_way_is_answered(void **state)
 {
     (void)state;
     bay_server *server = bay_server_new("s", "1");
-    bay_server_tool(server, "t", NULL, NULL, hold, server);
+    bay_server_tool_schema(server, "t", NULL, NULL, hold, server);
     runner on;
     net_thread other;
     atomic_store(&held.is_here, false);
@@ -415,12 +415,12 @@ static void a_handler_that_does_not_end_is_given_up_on(void **state)
     (void)state;
     bay_diag diag = {0};
     bay_server *server = bay_server_new("s", "1");
-    bay_server_tool(server, "t", NULL, NULL, hold, server);
+    bay_server_tool_schema(server, "t", NULL, NULL, hold, server);
     server->host.drain_ms = 20;
     atomic_store(&held.is_here, false);
     int fd = connect_to(listen_anywhere(server));
     post(fd, "localhost");
-    assert_int_equal(bay_server_run(server, &diag), BAY_TIMEOUT);
+    assert_int_equal(bay_server_run(server, &diag), BAY_ERR_TIMEOUT);
     assert_has(diag.text, "a handler did not come to an end");
     assert_true(bay_call_is_cancelled(held.call));
     bay_server_free(server); /* refused: the handler has parts of it */
@@ -439,7 +439,7 @@ static void hear(bay_call *call, const bay_answer *answer, void *user)
 
 static void ask_person(bay_call *call, void *user)
 {
-    bay_call_elicit(call, "Well?", "{\"type\":\"object\",\"properties\":{}}", hear, user);
+    bay_call_elicit_schema(call, "Well?", "{\"type\":\"object\",\"properties\":{}}", hear, user);
 }
 
 static void post_text(uint16_t port, const char *session, const char *body, char *out, size_t size,
@@ -464,7 +464,7 @@ static void a_question_that_nobody_answers_does_not_keep_it(void **state)
     char text[8192];
     char session[128];
     runner self;
-    bay_action heard = BAY_ACCEPT;
+    bay_action heard = BAY_ACTION_ACCEPT;
     (void)state;
     bay_server *server = server_of(ask_person, &heard);
     server->host.drain_ms = GIVE_UP_MS;
@@ -486,7 +486,7 @@ static void a_question_that_nobody_answers_does_not_keep_it(void **state)
               text, sizeof(text), "elicitation/create");
     bay_server_stop(server);
     finish(&self);
-    assert_int_equal(heard, BAY_NO_ANSWER);
+    assert_int_equal(heard, BAY_ACTION_NONE);
     assert_int_equal(bay_server_fd(server), -1); /* it is not kept for a handler */
     bay_server_free(server);
 }
@@ -495,9 +495,9 @@ static void misuse(bay_call *call, void *user)
 {
     bay_server *server = user;
     bay_diag diag = {0};
-    assert_int_equal(bay_server_run(server, &diag), BAY_STATE);
+    assert_int_equal(bay_server_run(server, &diag), BAY_ERR_STATE);
     assert_has(diag.text, "running already");
-    assert_int_equal(bay_server_dispatch(server), BAY_STATE);
+    assert_int_equal(bay_server_dispatch(server), BAY_ERR_STATE);
     bay_server_free(server); /* refused */
     bay_call_reply(call, "still here");
     bay_server_stop(server);
@@ -507,7 +507,7 @@ static void a_handler_cannot_end_what_runs_it(void **state)
 {
     (void)state;
     bay_server *server = bay_server_new("s", "1");
-    bay_server_tool(server, "t", NULL, NULL, misuse, server);
+    bay_server_tool_schema(server, "t", NULL, NULL, misuse, server);
     int fd = connect_to(listen_anywhere(server));
     post(fd, "localhost");
     assert_int_equal(bay_server_run(server, NULL), BAY_OK);
@@ -580,7 +580,7 @@ static void a_stop_lets_a_pipe_have_its_answer(void **state)
     runner on;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     bay_server *server = bay_server_new("s", "1");
-    bay_server_tool(server, "t", NULL, NULL, hold, server);
+    bay_server_tool_schema(server, "t", NULL, NULL, hold, server);
     atomic_store(&held.is_here, false);
     assert_int_equal(bay_server_pipe(server, ends[0], ends[0], NULL), BAY_OK);
     start(&on, server);
@@ -674,8 +674,8 @@ static void it_lives_in_another_loop(void **state)
         assert_true(poll(&wait, 1, bay_server_wait_ms(server)) >= 0);
         err = bay_server_dispatch(server);
     }
-    assert_int_equal(err, BAY_EOF);
-    assert_int_equal(bay_server_dispatch(server), BAY_EOF);
+    assert_int_equal(err, BAY_ERR_EOF);
+    assert_int_equal(bay_server_dispatch(server), BAY_ERR_EOF);
     assert_int_equal(bay_server_fd(server), -1);
     bay_server_free(server);
 }

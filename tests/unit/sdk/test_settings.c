@@ -5,14 +5,14 @@
 static bay_server *new_server(void)
 {
     bay_server *server = bay_server_new("s", "1");
-    bay_server_tool(server, "t", NULL, NULL, reply_ok, NULL);
+    bay_server_tool_schema(server, "t", NULL, NULL, reply_ok, NULL);
     return server;
 }
 
 static void expect_error(bay_server *server, const char *wanted)
 {
     bay_diag diag = {0};
-    assert_int_equal(bay_server_check(server, &diag), BAY_INVALID);
+    assert_int_equal(bay_server_check(server, &diag), BAY_ERR_INVALID);
     assert_has(diag.text, wanted);
     assert_int_equal(server->errors.count, 1);
     bay_server_free(server);
@@ -24,53 +24,59 @@ static void numbers_out_of_range_are_told(void **state)
 {
     (void)state;
     static const struct {
-        bay_setting setting;
+        bay_server_setting setting;
         int64_t value;
         const char *wanted;
     } bad[] = {
-        {BAY_CALL_TIMEOUT_MS, -1, "BAY_CALL_TIMEOUT_MS is -1; it must be between 1 and 2678400000"},
-        {BAY_CALL_TIMEOUT_MS, INT64_MAX, "BAY_CALL_TIMEOUT_MS is 9223372036854775807"},
-        {BAY_LIST_TTL_MS, -1, "BAY_LIST_TTL_MS is -1; it must be between 0 and"},
-        {BAY_PAGE_SIZE, 100001, "BAY_PAGE_SIZE is 100001; it must be between 0 and 100000"},
-        {BAY_MAX_BODY_BYTES, INT64_C(1) << 31, "BAY_MAX_BODY_BYTES is 2147483648"},
-        {(bay_setting)100, 1, "there is no setting number 100"},
-        {(bay_setting)-1, 1, "there is no setting number -1"},
+        {BAY_SERVER_SETTING_CALL_TIMEOUT_MS, -1,
+         "BAY_SERVER_SETTING_CALL_TIMEOUT_MS is -1; it must be between 1 and 2678400000"},
+        {BAY_SERVER_SETTING_CALL_TIMEOUT_MS, INT64_MAX,
+         "BAY_SERVER_SETTING_CALL_TIMEOUT_MS is 9223372036854775807"},
+        {BAY_SERVER_SETTING_LIST_TTL_MS, -1,
+         "BAY_SERVER_SETTING_LIST_TTL_MS is -1; it must be between 0 and"},
+        {BAY_SERVER_SETTING_PAGE_SIZE, 100001,
+         "BAY_SERVER_SETTING_PAGE_SIZE is 100001; it must be between 0 and 100000"},
+        {BAY_SERVER_SETTING_MAX_BODY_BYTES, INT64_C(1) << 31,
+         "BAY_SERVER_SETTING_MAX_BODY_BYTES is 2147483648"},
+        {(bay_server_setting)100, 1, "there is no setting number 100"},
+        {(bay_server_setting)-1, 1, "there is no setting number -1"},
     };
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         bay_server *server = new_server();
         bay_server_set(server, bad[i].setting, bad[i].value);
         expect_error(server, bad[i].wanted);
     }
-    bay_server_set(NULL, BAY_PAGE_SIZE, 1);
+    bay_server_set(NULL, BAY_SERVER_SETTING_PAGE_SIZE, 1);
 }
 
 static void zero_is_the_default(void **state)
 {
     (void)state;
     static const uint64_t defaults[] = {
-        [BAY_CALL_TIMEOUT_MS] = 600000,
-        [BAY_QUESTION_TIMEOUT_MS] = 600000,
-        [BAY_STATE_TTL_MS] = 600000,
-        [BAY_LIST_TTL_MS] = 300000,
-        [BAY_PAGE_SIZE] = 0,
-        [BAY_MAX_SESSIONS] = 10000,
-        [BAY_SESSION_IDLE_MS] = 1800000,
-        [BAY_MAX_REQUESTS] = 1024,
-        [BAY_MAX_BODY_BYTES] = 16777216,
-        [BAY_MAX_CONNECTIONS] = 10000,
-        [BAY_MAX_TASKS] = 10000,
-        [BAY_TASK_TTL_MS] = 3600000,
-        [BAY_TASK_POLL_MS] = 1000,
-        [BAY_MAX_REPLY_BYTES] = 16777216,
+        [BAY_SERVER_SETTING_CALL_TIMEOUT_MS] = 600000,
+        [BAY_SERVER_SETTING_QUESTION_TIMEOUT_MS] = 600000,
+        [BAY_SERVER_SETTING_STATE_TTL_MS] = 600000,
+        [BAY_SERVER_SETTING_LIST_TTL_MS] = 300000,
+        [BAY_SERVER_SETTING_PAGE_SIZE] = 0,
+        [BAY_SERVER_SETTING_MAX_SESSIONS] = 10000,
+        [BAY_SERVER_SETTING_SESSION_IDLE_MS] = 1800000,
+        [BAY_SERVER_SETTING_MAX_REQUESTS] = 1024,
+        [BAY_SERVER_SETTING_MAX_BODY_BYTES] = 16777216,
+        [BAY_SERVER_SETTING_MAX_CONNECTIONS] = 10000,
+        [BAY_SERVER_SETTING_MAX_TASKS] = 10000,
+        [BAY_SERVER_SETTING_TASK_TTL_MS] = 3600000,
+        [BAY_SERVER_SETTING_TASK_POLL_MS] = 1000,
+        [BAY_SERVER_SETTING_MAX_REPLY_BYTES] = 16777216,
     };
     bay_server *server = new_server();
     for (size_t i = 0; i < ARRAY_LEN(defaults); i++) {
-        assert_int_equal(sdk_server_setting(server, (bay_setting)i), defaults[i]);
-        bay_server_set(server, (bay_setting)i, 7);
-        assert_int_equal(sdk_server_setting(server, (bay_setting)i), 7);
-        bay_server_set(server, (bay_setting)i, 0);
-        bool has_zero = i == BAY_LIST_TTL_MS || i == BAY_PAGE_SIZE;
-        assert_int_equal(sdk_server_setting(server, (bay_setting)i), has_zero ? 0 : defaults[i]);
+        assert_int_equal(sdk_server_setting(server, (bay_server_setting)i), defaults[i]);
+        bay_server_set(server, (bay_server_setting)i, 7);
+        assert_int_equal(sdk_server_setting(server, (bay_server_setting)i), 7);
+        bay_server_set(server, (bay_server_setting)i, 0);
+        bool has_zero = i == BAY_SERVER_SETTING_LIST_TTL_MS || i == BAY_SERVER_SETTING_PAGE_SIZE;
+        assert_int_equal(sdk_server_setting(server, (bay_server_setting)i),
+                         has_zero ? 0 : defaults[i]);
     }
     assert_int_equal(bay_server_check(server, NULL), BAY_OK);
     bay_server_free(server);
@@ -89,7 +95,7 @@ static void the_time_of_lists_is_told(void **state)
         rig on;
         bay_server *server = new_server();
         if (cases[i].value >= 0) {
-            bay_server_set(server, BAY_LIST_TTL_MS, cases[i].value);
+            bay_server_set(server, BAY_SERVER_SETTING_LIST_TTL_MS, cases[i].value);
         }
         rig_start(&on, server);
         rig_client(&on, "2026-07-28");
@@ -182,10 +188,10 @@ static void details_that_are_wrong_are_told(void **state)
     bay_server_icons(server, "[{\"sizes\":[]}]");
     expect_error(server, "bay_server_icons: an icon is an object");
     server = bay_server_new("s", "1");
-    bay_tool_icons(bay_server_tool(server, "t", NULL, NULL, reply_ok, NULL), "[7]");
+    bay_tool_icons(bay_server_tool_schema(server, "t", NULL, NULL, reply_ok, NULL), "[7]");
     expect_error(server, "tool \"t\": an icon is an object");
     server = bay_server_new("s", "1");
-    bay_tool_meta(bay_server_tool(server, "t", NULL, NULL, reply_ok, NULL), "[]");
+    bay_tool_meta(bay_server_tool_schema(server, "t", NULL, NULL, reply_ok, NULL), "[]");
     expect_error(server, "tool \"t\": the _meta must be a JSON object");
     static const char *const annotations[][2] = {
         {"{\"audience\":\"user\"}", "the annotation audience"},

@@ -21,9 +21,9 @@ static void add(bay_server *server, const char *skill_name, const char *path, co
 static void expect_error(bay_server *server, const char *wanted)
 {
     bay_diag diag = {0};
-    assert_int_equal(bay_server_check(server, &diag), BAY_INVALID);
+    assert_int_equal(bay_server_check(server, &diag), BAY_ERR_INVALID);
     assert_has(diag.text, wanted);
-    assert_int_equal(bay_server_check(server, NULL), BAY_INVALID);
+    assert_int_equal(bay_server_check(server, NULL), BAY_ERR_INVALID);
     assert_int_equal(server->errors.count, 1);
     bay_server_free(server);
 }
@@ -317,7 +317,7 @@ static void it_is_declared_where_it_is_known(void **state)
     assert_has(rig_ask(&on, "skills/list", ""), "{\"code\":-32601,");
     rig_stop(&on);
     bay_server *server = bay_server_new("s", "1");
-    bay_server_tool(server, "t", NULL, NULL, reply_ok, NULL);
+    bay_server_tool_schema(server, "t", NULL, NULL, reply_ok, NULL);
     rig_start(&on, server);
     rig_client(&on, "2026-07-28");
     assert_null(strstr(rig_ask(&on, "server/discover", ""), "skills"));
@@ -417,7 +417,7 @@ static void lists_of_skills_have_pages(void **state)
     (void)state;
     rig on;
     bay_server *server = server_of_skills();
-    bay_server_set(server, BAY_PAGE_SIZE, 1);
+    bay_server_set(server, BAY_SERVER_SETTING_PAGE_SIZE, 1);
     rig_start(&on, server);
     rig_client(&on, "2026-07-28");
     const char *said = rig_ask(&on, "skills/list", "");
@@ -447,7 +447,7 @@ static void every_allocation_may_fail(void **state)
         bay_server *server = server_of_skills();
         bay_server_skill(server, in_root("sweep"));
         if (bay_server_check(server, &diag) != BAY_OK) {
-            assert_int_equal(diag.code, BAY_NOMEM);
+            assert_int_equal(diag.code, BAY_ERR_NOMEM);
             bay_server_free(server);
         } else if (rig_try_start(&on, server)) {
             wire_init(&on.way, &on.on);
@@ -471,7 +471,7 @@ static void every_allocation_may_fail(void **state)
 int main(void)
 {
     char digest[DIGEST_TEXT_BYTES + 1];
-    if (digest_sha256(STR(""), digest) == BAY_UNSUPPORTED) {
+    if (digest_sha256(STR(""), digest) == BAY_ERR_UNSUPPORTED) {
         return 0; /* nothing of this is there without OpenSSL */
     }
     const struct CMUnitTest tests[] = {

@@ -40,7 +40,7 @@ static void talk(bay_call *call)
     for (int i = 0; i < WORDS; i++) {
         bay_call_task_status(call, i % 2 == 0 ? "even" : "odd");
         bay_call_progress(call, i, WORDS, "on");
-        (void)bay_call_time_left(call);
+        (void)bay_call_time_left_ms(call);
         (void)bay_call_is_cancelled(call);
         (void)bay_call_task(call);
     }
@@ -69,7 +69,7 @@ static void answered(bay_call *call, const bay_answer *answer, void *user)
 {
     (void)user;
     bay_call_task_status(call, "asked");
-    if (bay_answer_action(answer) == BAY_ACCEPT) {
+    if (bay_answer_action(answer) == BAY_ACTION_ACCEPT) {
         bay_call_reply(call, "agreed");
     } else {
         bay_call_failf(call, "nobody agreed: %s", bay_err_text(bay_answer_error(answer)));
@@ -80,8 +80,8 @@ static void become_and_ask(bay_call *call, void *user)
 {
     (void)user;
     (void)bay_call_become_task(call);
-    bay_call_key(call, "sure");
-    bay_call_elicit(call, "Sure?", form, answered, NULL);
+    bay_call_question_key(call, "sure");
+    bay_call_elicit_schema(call, "Sure?", form, answered, NULL);
 }
 
 static void hand_over(bay_call *call, void *user)
@@ -94,7 +94,7 @@ static void start(rig *self, bay_server *server)
 {
     static const struct {
         const char *name;
-        bay_handler handler;
+        bay_handler_fn handler;
         bool is_blocking;
     } tools[] = {{"work", work, true},
                  {"swift", work_without_waiting, true},
@@ -102,9 +102,10 @@ static void start(rig *self, bay_server *server)
                  {"held", hand_over, false},
                  {"quick", reply_ok, false}};
     for (size_t i = 0; i < ARRAY_LEN(tools); i++) {
-        bay_tool *tool = bay_server_tool(server, tools[i].name, "d", none, tools[i].handler, NULL);
-        bay_tool_task(tool, strcmp(tools[i].name, "quick") == 0 ? BAY_TASK_OPTIONAL
-                                                                : BAY_TASK_BY_HANDLER);
+        bay_tool *tool =
+            bay_server_tool_schema(server, tools[i].name, "d", none, tools[i].handler, NULL);
+        bay_tool_task(tool, strcmp(tools[i].name, "quick") == 0 ? BAY_TASK_MODE_OPTIONAL
+                                                                : BAY_TASK_MODE_BY_HANDLER);
         if (tools[i].is_blocking) {
             bay_tool_blocking(tool);
         }
@@ -234,7 +235,7 @@ static void become_elsewhere(void *argument)
     arrive_and_wait();
     (void)bay_call_become_task(call);
     talk(call);
-    bay_call_elicit(call, "Sure?", form, answered, NULL);
+    bay_call_elicit_schema(call, "Sure?", form, answered, NULL);
 }
 
 static void reply_elsewhere(void *argument)
@@ -281,7 +282,7 @@ static void there_is_no_room_for_what_becomes_a_task(void **state)
     rig self;
     (void)state;
     bay_server *server = bay_server_new("s", "1");
-    bay_server_set(server, BAY_MAX_TASKS, 1);
+    bay_server_set(server, BAY_SERVER_SETTING_MAX_TASKS, 1);
     start(&self, server);
     for (int i = 0; i < 200; i++) { /* what has ended fills the store */
         (void)get_tool(&self, "quick");

@@ -31,8 +31,8 @@ static int unanswered; /* questions that were cancelled */
 static void answered(bay_call *call, const bay_answer *answer, void *user)
 {
     int *left = user;
-    if (bay_answer_action(answer) != BAY_ACCEPT) {
-        unanswered += bay_answer_error(answer) == BAY_CANCELLED;
+    if (bay_answer_action(answer) != BAY_ACTION_ACCEPT) {
+        unanswered += bay_answer_error(answer) == BAY_ERR_CANCELLED;
         bay_call_fail(call, "nobody agreed");
     } else if (--*left == 0) {
         bay_call_replyf(call, "ok: %.*s", BAY_STR(bay_answer_str(answer, "ok")));
@@ -45,10 +45,10 @@ static void ask_two(bay_call *call, void *user)
 {
     (void)user;
     questions_left = 2;
-    bay_call_key(call, "first");
-    bay_call_elicit(call, "One?", form, answered, &questions_left);
-    bay_call_key(call, "second");
-    bay_call_elicit(call, "Two?", form, answered, &questions_left);
+    bay_call_question_key(call, "first");
+    bay_call_elicit_schema(call, "One?", form, answered, &questions_left);
+    bay_call_question_key(call, "second");
+    bay_call_elicit_schema(call, "Two?", form, answered, &questions_left);
 }
 
 static void go_on(bay_call *call, const bay_answer *answer, void *user)
@@ -66,25 +66,29 @@ static void go_on(bay_call *call, const bay_answer *answer, void *user)
 static void ask_then_become(bay_call *call, void *user)
 {
     (void)user;
-    bay_call_key(call, "sure");
-    bay_call_elicit(call, "Sure?", form, go_on, NULL);
+    bay_call_question_key(call, "sure");
+    bay_call_elicit_schema(call, "Sure?", form, go_on, NULL);
 }
 
 static bay_server *new_server(void)
 {
     bay_server *server = bay_server_new("tasks", "1");
-    bay_tool_task(bay_server_tool(server, "quick", "d", none, reply_ok, NULL), BAY_TASK_OPTIONAL);
-    bay_tool_task(bay_server_tool(server, "slow", "d", none, keep, NULL), BAY_TASK_REQUIRED);
-    bay_tool_task(bay_server_tool(server, "broken", "d", none, break_down, NULL),
-                  BAY_TASK_OPTIONAL);
-    bay_tool_task(bay_server_tool(server, "soft", "d", none, fail_softly, NULL), BAY_TASK_OPTIONAL);
-    bay_tool_task(bay_server_tool(server, "asks", "d", none, ask_two, NULL), BAY_TASK_OPTIONAL);
-    bay_tool_task(bay_server_tool(server, "later", "d", none, ask_then_become, NULL),
-                  BAY_TASK_BY_HANDLER);
-    bay_tool *again = bay_server_tool(server, "again", "d", none, keep, NULL);
-    bay_tool_task(again, BAY_TASK_OPTIONAL);
+    bay_tool_task(bay_server_tool_schema(server, "quick", "d", none, reply_ok, NULL),
+                  BAY_TASK_MODE_OPTIONAL);
+    bay_tool_task(bay_server_tool_schema(server, "slow", "d", none, keep, NULL),
+                  BAY_TASK_MODE_REQUIRED);
+    bay_tool_task(bay_server_tool_schema(server, "broken", "d", none, break_down, NULL),
+                  BAY_TASK_MODE_OPTIONAL);
+    bay_tool_task(bay_server_tool_schema(server, "soft", "d", none, fail_softly, NULL),
+                  BAY_TASK_MODE_OPTIONAL);
+    bay_tool_task(bay_server_tool_schema(server, "asks", "d", none, ask_two, NULL),
+                  BAY_TASK_MODE_OPTIONAL);
+    bay_tool_task(bay_server_tool_schema(server, "later", "d", none, ask_then_become, NULL),
+                  BAY_TASK_MODE_BY_HANDLER);
+    bay_tool *again = bay_server_tool_schema(server, "again", "d", none, keep, NULL);
+    bay_tool_task(again, BAY_TASK_MODE_OPTIONAL);
     bay_tool_resumable(again);
-    bay_server_tool(server, "plain", "d", none, reply_ok, NULL);
+    bay_server_tool_schema(server, "plain", "d", none, reply_ok, NULL);
     return server;
 }
 
@@ -114,7 +118,7 @@ static void a_server_without_such_tools_has_no_tasks(void **state)
     rig self;
     (void)state;
     bay_server *server = bay_server_new("plain", "1");
-    bay_server_tool(server, "plain", "d", none, reply_ok, NULL);
+    bay_server_tool_schema(server, "plain", "d", none, reply_ok, NULL);
     rig_start(&self, server);
     rig_client_with(&self, MODERN, EXTENSION);
     assert_has(task_request(&self, "tasks/get", "00000000000000000000000000000000", ""), "-32601");
@@ -318,7 +322,7 @@ static void there_are_only_so_many_tasks(void **state)
     rig self;
     (void)state;
     bay_server *server = new_server();
-    bay_server_set(server, BAY_MAX_TASKS, 1);
+    bay_server_set(server, BAY_SERVER_SETTING_MAX_TASKS, 1);
     rig_start(&self, server);
     rig_client_with(&self, MODERN, EXTENSION);
     begin_task(&self, "slow", id);
@@ -336,7 +340,7 @@ static void a_task_expires(void **state)
     rig self;
     (void)state;
     bay_server *server = new_server();
-    bay_server_set(server, BAY_TASK_TTL_MS, 1000);
+    bay_server_set(server, BAY_SERVER_SETTING_TASK_TTL_MS, 1000);
     rig_start(&self, server);
     rig_client_with(&self, MODERN, EXTENSION);
     begin_task(&self, "quick", id);
@@ -527,7 +531,7 @@ static void a_file_that_is_none_is_told(void **state)
     bay_server *server = new_server();
     bay_server_store(server, "/nowhere/at/all/tasks.db");
     bay_err err = bay_server_listen(server, "127.0.0.1:0", &diag);
-    assert_int_equal(err, BAY_NOTFOUND);
+    assert_int_equal(err, BAY_ERR_NOT_FOUND);
     assert_has(diag.text, "/nowhere/at/all");
     bay_server_free(server);
 }

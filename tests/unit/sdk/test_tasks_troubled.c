@@ -30,7 +30,7 @@ static void answered(bay_call *call, const bay_answer *answer, void *user)
 {
     (void)user;
     answer_err = bay_answer_error(answer);
-    if (bay_answer_action(answer) == BAY_ACCEPT) {
+    if (bay_answer_action(answer) == BAY_ACTION_ACCEPT) {
         bay_call_replyf(call, "ok: %.*s", BAY_STR(bay_answer_str(answer, "ok")));
     } else {
         bay_call_fail(call, "nobody agreed");
@@ -41,8 +41,8 @@ static void ask(bay_call *call, void *user)
 {
     (void)user;
     runs++;
-    bay_call_key(call, "sure");
-    bay_call_elicit(call, "Sure?", form, answered, NULL);
+    bay_call_question_key(call, "sure");
+    bay_call_elicit_schema(call, "Sure?", form, answered, NULL);
 }
 
 /* Asks when the test says so. */
@@ -85,10 +85,10 @@ static void say_many(bay_call *call, void *user)
 static size_t much = 17 << 20;
 static size_t enough = 15 << 20;
 
-static bay_tool *add(bay_server *server, const char *name, bay_handler handler, void *user)
+static bay_tool *add(bay_server *server, const char *name, bay_handler_fn handler, void *user)
 {
-    bay_tool *tool = bay_server_tool(server, name, "d", none, handler, user);
-    bay_tool_task(tool, BAY_TASK_OPTIONAL);
+    bay_tool *tool = bay_server_tool_schema(server, name, "d", none, handler, user);
+    bay_tool_task(tool, BAY_TASK_MODE_OPTIONAL);
     return tool;
 }
 
@@ -105,11 +105,12 @@ static bay_server *new_server(void)
     add(server, "much", say_much, &much);
     add(server, "enough", say_much, &enough);
     add(server, "many", say_many, NULL);
-    bay_tool_task(bay_server_tool(server, "later", "d", none, become, NULL), BAY_TASK_BY_HANDLER);
-    bay_tool *strict = bay_server_tool(
+    bay_tool_task(bay_server_tool_schema(server, "later", "d", none, become, NULL),
+                  BAY_TASK_MODE_BY_HANDLER);
+    bay_tool *strict = bay_server_tool_schema(
         server, "strict", "d", "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\"}}}",
         keep, NULL);
-    bay_tool_task(strict, BAY_TASK_OPTIONAL);
+    bay_tool_task(strict, BAY_TASK_MODE_OPTIONAL);
     bay_tool_resumable(strict);
     return server;
 }
@@ -297,7 +298,7 @@ static void a_lease_that_ran_out_is_taken_again(void **state)
         BAY_OK);
     RIG_UNTIL(&self, done.left == 0);
     tick(&self);
-    done = (wanted){BAY_BUSY, 1};
+    done = (wanted){BAY_ERR_BUSY, 1};
     assert_int_equal(store_claim(of->store, STR("task owners"), str_of(id), STR("thief"), 1000,
                                  store_done_as, &done),
                      BAY_OK);
@@ -387,7 +388,7 @@ static void two_processes_share_their_tasks(void **state)
 static void fill(rig *self)
 {
     bay_server *server = new_server();
-    bay_server_set(server, BAY_MAX_TASKS, 1);
+    bay_server_set(server, BAY_SERVER_SETTING_MAX_TASKS, 1);
     start(self, server);
     for (int i = 0; i < 1000; i++) {
         if (strstr(get_tool(self, "quick"), "taskId") == NULL) {
@@ -429,9 +430,9 @@ static void a_call_that_cannot_be_stored_goes_on_as_it_was(void **state)
     /* Asked of a task that then was none. */
     rig_send(&self, "tools/call", "\"name\":\"later\"", "");
     answer_err = BAY_OK;
-    bay_call_elicit(kept, "Sure?", form, answered, NULL);
+    bay_call_elicit_schema(kept, "Sure?", form, answered, NULL);
     assert_has(wait_for(&self), "nobody agreed");
-    assert_int_equal(answer_err, BAY_IO);
+    assert_int_equal(answer_err, BAY_ERR_IO);
     rig_stop(&self);
 }
 
@@ -506,7 +507,7 @@ static void what_outlives_its_time_is_let_go(void **state)
     rig self;
     (void)state;
     bay_server *server = new_server();
-    bay_server_set(server, BAY_TASK_TTL_MS, 50);
+    bay_server_set(server, BAY_SERVER_SETTING_TASK_TTL_MS, 50);
     bay_tool *patient = add(server, "patient", keep, NULL);
     bay_tool_timeout(patient, 3600000);
     start(&self, server);
@@ -528,17 +529,17 @@ static void a_call_that_becomes_a_task_has_the_time_of_one(void **state)
     rig self;
     (void)state;
     bay_server *server = new_server();
-    bay_server_set(server, BAY_CALL_TIMEOUT_MS, 1000);
-    bay_tool *slowly = bay_server_tool(server, "slowly", "d", none, keep, NULL);
-    bay_tool_task(slowly, BAY_TASK_BY_HANDLER);
+    bay_server_set(server, BAY_SERVER_SETTING_CALL_TIMEOUT_MS, 1000);
+    bay_tool *slowly = bay_server_tool_schema(server, "slowly", "d", none, keep, NULL);
+    bay_tool_task(slowly, BAY_TASK_MODE_BY_HANDLER);
     start(&self, server);
     rig_send(&self, "tools/call", "\"name\":\"slowly\"", "");
     uint64_t begun = kept->started_ms;
     assert_int_equal(kept->timer.due_ms, begun + 1000);
-    assert_true(bay_call_time_left(kept) <= 1000);
+    assert_true(bay_call_time_left_ms(kept) <= 1000);
     assert_true(bay_call_become_task(kept));
     assert_int_equal(kept->timer.due_ms, begun + 3600000);
-    assert_true(bay_call_time_left(kept) > 1000);
+    assert_true(bay_call_time_left_ms(kept) > 1000);
     assert_has(wait_for(&self), "taskId");
     bay_call_reply(kept, "done");
     rig_stop(&self);

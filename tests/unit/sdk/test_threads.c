@@ -27,10 +27,10 @@ static void hand_over(bay_call *call, void *user)
     atomic_fetch_add(&desk.count, 1);
 }
 
-static void start(rig *on, bay_handler handler, bool is_blocking)
+static void start(rig *on, bay_handler_fn handler, bool is_blocking)
 {
     bay_server *server = bay_server_new("s", "1");
-    bay_tool *tool = bay_server_tool(server, "t", NULL, NULL, handler, NULL);
+    bay_tool *tool = bay_server_tool_schema(server, "t", NULL, NULL, handler, NULL);
     if (is_blocking) {
         bay_tool_blocking(tool);
     }
@@ -304,7 +304,7 @@ static void messages_on_their_way_are_bounded(void **state)
     rig on;
     start(&on, hand_over, false);
     send_call(&on);
-    on.way.event_err = BAY_AGAIN; /* one gets through, then the client is slow */
+    on.way.event_err = BAY_ERR_AGAIN; /* one gets through, then the client is slow */
     int at = on.way.events;
     run_on_thread(say_long, desk.held[0]);
     RIG_UNTIL(&on, on.server->calls_under_way == 0);
@@ -327,7 +327,7 @@ static void announce_much(void *argument)
         char uri[16];
         (void)snprintf(uri, sizeof(uri), "x:%d", i % 5);
         bay_server_updated(server, uri);
-        bay_server_changed(server, BAY_TOOLS);
+        bay_server_changed(server, BAY_KIND_TOOLS);
     }
     atomic_fetch_add(&desk.arrived, 1);
 }

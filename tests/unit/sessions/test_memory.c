@@ -342,13 +342,13 @@ static void what_ended_is_found_by_nobody(void **state)
     }
     assert_int_equal(session_persister_find(self.persister, self.engine, str_of(begin.session),
                                             person("ann"), on_recalled, &found),
-                     BAY_NOTFOUND);
+                     BAY_ERR_NOT_FOUND);
     settle(&self);
     assert_int_equal(session_persister_find(self.persister, self.engine, str_of(begin.session),
                                             person("ann"), on_recalled, &found),
                      BAY_OK);
     settle(&self);
-    assert_int_equal(found, BAY_NOTFOUND);
+    assert_int_equal(found, BAY_ERR_NOT_FOUND);
     say(&self, &begin, NULL, "POST", INITIALIZE);
     settle(&self);
     assert_int_equal(store_put(file, &other, on_put, &is_put), BAY_OK);

@@ -36,7 +36,7 @@ static void a_bad_key_is_not_told_to_anybody(void **state)
     config_report *report = calloc(1, sizeof(*report));
     assert_int_equal(config_load_text(STR("keys: [" KEY_ONE ", hunter2]\nmcpServers: {}\n"),
                                       STR("t.yaml"), NULL, NULL, &made, report),
-                     BAY_SYNTAX);
+                     BAY_ERR_SYNTAX);
     assert_int_equal(report->errors, 1);
     assert_null(strstr(report->messages[0].text, "hunter2"));
     assert_non_null(strstr(report->messages[0].text, "number 2"));
@@ -53,7 +53,7 @@ static void expect_opens(const seal_ring *by, const seal_ring *sealed_by, bool o
     buf_init(&plain, 1024);
     assert_int_equal(seal_value(sealed_by, STR("x"), STR("y"), 0, &text), BAY_OK);
     assert_int_equal(seal_open(by, buf_view(&text), STR("y"), 0, &plain),
-                     opens ? BAY_OK : BAY_DENIED);
+                     opens ? BAY_OK : BAY_ERR_DENIED);
     buf_fini(&text);
     buf_fini(&plain);
 }
@@ -480,7 +480,7 @@ static void a_store_that_cannot_be_is_said(void **state)
     bay_diag diag = {0};
     seal_ring *ring = NULL;
     const config *made = load("store: /no/such/folder/store\nmcpServers: {}\n");
-    assert_int_equal(session_keys_open(made, &ring, &diag), BAY_NOTFOUND);
+    assert_int_equal(session_keys_open(made, &ring, &diag), BAY_ERR_NOT_FOUND);
     assert_int_not_equal(diag.text[0], '\0');
     assert_null(ring);
     config_free(made);
@@ -499,7 +499,7 @@ static void what_cannot_be_kept_is_refused(void **state)
     const config *made = load("store: /tmp/patchbay-never\nmcpServers: {}\n");
     bay_err keys = session_keys_open(made, &ring, &diag);
     bay_err rows = session_store_open(on, made, &kept, &diag);
-    assert_true(keys == BAY_UNSUPPORTED || rows == BAY_UNSUPPORTED);
+    assert_true(keys == BAY_ERR_UNSUPPORTED || rows == BAY_ERR_UNSUPPORTED);
     assert_int_not_equal(diag.text[0], '\0');
     session_store_free(kept);
     seal_ring_free(ring);

@@ -26,14 +26,17 @@ static void refuses_what_it_did_not_seal(void **state)
     buf_init(&token, 4096);
     buf_init(&out, 4096);
     assert_int_equal(token_seal(ring, "call", 18, STR("ann"), STR("seven"), 1000, &token), BAY_OK);
-    assert_int_equal(token_open(ring, "task", STR("ann"), buf_view(&token), 1, &out), BAY_DENIED);
-    assert_int_equal(token_open(ring, "call", STR("bob"), buf_view(&token), 1, &out), BAY_DENIED);
-    assert_int_equal(token_open(other, "call", STR("ann"), buf_view(&token), 1, &out), BAY_DENIED);
+    assert_int_equal(token_open(ring, "task", STR("ann"), buf_view(&token), 1, &out),
+                     BAY_ERR_DENIED);
+    assert_int_equal(token_open(ring, "call", STR("bob"), buf_view(&token), 1, &out),
+                     BAY_ERR_DENIED);
+    assert_int_equal(token_open(other, "call", STR("ann"), buf_view(&token), 1, &out),
+                     BAY_ERR_DENIED);
     assert_int_equal(token_open(ring, "call", STR("ann"), buf_view(&token), 1000, &out),
-                     BAY_TIMEOUT);
+                     BAY_ERR_TIMEOUT);
     for (size_t i = 0; i < token.len; i++) {
         assert_int_equal(token_open(ring, "call", STR("ann"), (bay_str){token.at, i}, 1, &out),
-                         BAY_DENIED);
+                         BAY_ERR_DENIED);
     }
     assert_int_equal(out.len, 0);
     assert_int_equal(token_open(ring, "call", STR("ann"), buf_view(&token), 1, &out), BAY_OK);

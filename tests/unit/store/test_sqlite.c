@@ -95,17 +95,17 @@ static void what_is_no_path_is_refused(void **state)
     bay_diag diag;
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
         assert_int_equal(store_open_sqlite(rig->loop, paths[i], NULL, &rig->store, &diag),
-                         BAY_INVALID);
+                         BAY_ERR_INVALID);
     }
     char kept[sizeof(rig->path)];
     memcpy(kept, rig->path, sizeof(kept));
     snprintf(rig->path, sizeof(rig->path), "%s", rig->folder);
-    refused(rig, BAY_INVALID, "not a regular file");
+    refused(rig, BAY_ERR_INVALID, "not a regular file");
     snprintf(rig->path, sizeof(rig->path), "%s/none/state.db", rig->folder);
-    refused(rig, BAY_NOTFOUND, "no such folder");
+    refused(rig, BAY_ERR_NOT_FOUND, "no such folder");
     memcpy(rig->path, kept, sizeof(kept));
     assert_int_equal(mkfifo(rig->path, 0600), 0);
-    refused(rig, BAY_INVALID, "not a regular file");
+    refused(rig, BAY_ERR_INVALID, "not a regular file");
 }
 
 static void what_is_no_database_is_refused_and_left_alone(void **state)
@@ -116,7 +116,7 @@ static void what_is_no_database_is_refused_and_left_alone(void **state)
     static const size_t sizes[] = {1, 15, 100, 512, sizeof(text)};
     for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
         write_file(rig, text, sizes[i]);
-        refused(rig, BAY_SYNTAX, "not an SQLite database");
+        refused(rig, BAY_ERR_SYNTAX, "not an SQLite database");
         char back[sizeof(text)];
         int fd = open(rig->path, O_RDONLY);
         assert_int_equal(read(fd, back, sizeof(back)), sizes[i]);
@@ -129,14 +129,14 @@ static void the_database_of_another_program_is_refused_and_left_alone(void **sta
 {
     store_rig *rig = *state;
     outside(rig, "CREATE TABLE cell (space, scope, key, value, version, expires)");
-    refused(rig, BAY_INVALID, "another program");
+    refused(rig, BAY_ERR_INVALID, "another program");
     assert_int_equal(outside(rig, "SELECT count(*) FROM sqlite_schema"), 1);
     rig_remove_file(rig);
     outside(rig, "PRAGMA application_id = 77");
-    refused(rig, BAY_INVALID, "another program");
+    refused(rig, BAY_ERR_INVALID, "another program");
     rig_remove_file(rig);
     outside(rig, "PRAGMA user_version = 1");
-    refused(rig, BAY_INVALID, "another program");
+    refused(rig, BAY_ERR_INVALID, "another program");
 }
 
 static void a_newer_schema_is_refused_and_left_alone(void **state)
@@ -147,12 +147,12 @@ static void a_newer_schema_is_refused_and_left_alone(void **state)
     rig_set(rig, "k", "v");
     rig_close(rig);
     outside(rig, "PRAGMA user_version = 2");
-    refused(rig, BAY_VERSION, "newer release");
+    refused(rig, BAY_ERR_VERSION, "newer release");
     assert_int_equal(outside(rig, "PRAGMA user_version"), 2);
     outside(rig, "PRAGMA user_version = 0");
-    refused(rig, BAY_INVALID, "damaged");
+    refused(rig, BAY_ERR_INVALID, "damaged");
     outside(rig, "PRAGMA user_version = -1");
-    refused(rig, BAY_INVALID, "damaged");
+    refused(rig, BAY_ERR_INVALID, "damaged");
     outside(rig, "PRAGMA user_version = 1");
     rig_open(rig);
     assert_int_equal(ask(rig, &a, get, T, STR("k")), BAY_OK);
@@ -165,7 +165,7 @@ static void a_database_without_its_tables_is_refused(void **state)
     rig_open(rig);
     rig_close(rig);
     outside(rig, "DELETE FROM totals");
-    refused(rig, BAY_IO, "damaged");
+    refused(rig, BAY_ERR_IO, "damaged");
     outside(rig, "DROP TABLE totals");
     bay_diag diag;
     assert_true(rig_try_open(rig, &diag) != BAY_OK);
@@ -253,8 +253,8 @@ static void everything_is_there_after_opening_again(void **state)
     assert_int_equal(a.version, version);
     assert_int_equal(a.held_rows, 5);
     assert_int_equal(a.held_bytes, held);
-    assert_int_equal(ask(rig, &a, get, T, STR("short")), BAY_NOTFOUND);
-    assert_int_equal(ask(rig, &a, claim, T, STR("work"), STR("you"), 1000), BAY_BUSY);
+    assert_int_equal(ask(rig, &a, get, T, STR("short")), BAY_ERR_NOT_FOUND);
+    assert_int_equal(ask(rig, &a, claim, T, STR("work"), STR("you"), 1000), BAY_ERR_BUSY);
     assert_int_equal(rig_append(rig, &a, "s", "three", 2, 0), BAY_OK);
     assert_true(a.version > last);
     assert_int_equal(ask(rig, &a, read, STR("s"), 0, 10), BAY_OK);
@@ -401,7 +401,7 @@ static void count_up(store_rig *rig, int times)
         snprintf(text, sizeof(text), "%llu", (unsigned long long)number + 1);
         bay_err err = rig_put(rig, &a, "n", text, version, 0);
         done += err == BAY_OK;
-        assert_true(err == BAY_OK || err == BAY_STATE || err == BAY_DUPLICATE);
+        assert_true(err == BAY_OK || err == BAY_ERR_STATE || err == BAY_ERR_DUPLICATE);
         assert_int_equal(rig_append(rig, &a, "s", "e", 5, 0), BAY_OK);
     }
     rig_close(rig);
@@ -453,12 +453,12 @@ static void two_stores_on_one_file_see_each_other(void **state)
     rig->store = first;
     assert_int_equal(ask(rig, &a, get, T, STR("k")), BAY_OK);
     assert_int_equal(a.version, version);
-    assert_int_equal(rig_put(rig, &a, "k", "x", STORE_ABSENT, 0), BAY_DUPLICATE);
+    assert_int_equal(rig_put(rig, &a, "k", "x", STORE_ABSENT, 0), BAY_ERR_DUPLICATE);
     assert_true(rig_set(rig, "k", "from the first") > version);
     assert_int_equal(ask(rig, &a, claim, T, STR("work"), STR("one"), 10), BAY_OK);
     rig->store = second;
-    assert_int_equal(ask(rig, &a, claim, T, STR("work"), STR("two"), 10), BAY_BUSY);
-    assert_int_equal(rig_put(rig, &a, "k", "x", version, 0), BAY_STATE);
+    assert_int_equal(ask(rig, &a, claim, T, STR("work"), STR("two"), 10), BAY_ERR_BUSY);
+    assert_int_equal(rig_put(rig, &a, "k", "x", version, 0), BAY_ERR_STATE);
     assert_int_equal(a.held_rows, 2);
     rig_close(rig);
     rig->store = first;
@@ -485,7 +485,7 @@ static void a_file_locked_for_too_long_is_a_time_out(void **state)
     rig_open(rig);
     rig_set(rig, "k", "v");
     sqlite3 *other = lock_file(rig);
-    assert_int_equal(rig_put(rig, &a, "k", "w", STORE_ANY, 0), BAY_TIMEOUT);
+    assert_int_equal(rig_put(rig, &a, "k", "w", STORE_ANY, 0), BAY_ERR_TIMEOUT);
     assert_int_equal(a.count, 0);
     assert_int_equal(ask(rig, &a, get, T, STR("k")), BAY_OK); /* reading goes on */
     assert_true(answer_is(&a, "k=v "));
@@ -497,7 +497,7 @@ static void a_file_locked_for_too_long_is_a_time_out(void **state)
     /* Opening waits as long. */
     assert_int_equal(sqlite3_open(rig->path, &other), SQLITE_OK);
     assert_int_equal(sqlite3_exec(other, "BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
-    refused(rig, BAY_TIMEOUT, "locked");
+    refused(rig, BAY_ERR_TIMEOUT, "locked");
     sqlite3_close(other);
     answer_clear(&a);
 }
@@ -517,7 +517,7 @@ static void closing_does_not_wait_for_a_lock(void **state)
     rig_close(rig);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(a[i].calls, 1);
-        assert_int_equal(a[i].err, BAY_CANCELLED);
+        assert_int_equal(a[i].err, BAY_ERR_CANCELLED);
         answer_clear(&a[i]);
     }
     sqlite3_close(other);
@@ -547,7 +547,7 @@ static void an_operation_fails_alone(void **state)
     rig_turn_until(rig, a[COUNT - 1].calls == 1);
     for (int i = 0; i < COUNT; i++) {
         assert_int_equal(a[i].calls, 1);
-        assert_int_equal(a[i].err, i == 5 ? BAY_IO : i == 3 ? BAY_DUPLICATE : BAY_OK);
+        assert_int_equal(a[i].err, i == 5 ? BAY_ERR_IO : i == 3 ? BAY_ERR_DUPLICATE : BAY_OK);
         answer_clear(&a[i]);
     }
     assert_int_equal(ask(rig, &a[0], scan, T, STR(""), STR(""), 100), BAY_OK);
@@ -561,7 +561,7 @@ static void an_operation_fails_alone(void **state)
 /* More than the thread holds for the loop at once: it waits, and loses nothing. */
 static atomic_int complaints;
 
-static void count_complaint(void *user, log_level level, const char *component, const char *text)
+static void count_complaint(log_level level, const char *component, const char *text, void *user)
 {
     (void)user;
     (void)level;
@@ -581,7 +581,7 @@ static void a_full_disk_is_not_a_flood_of_lines(void **state)
     rig_open(rig);
     rig_set(rig, "k", "v");
     atomic_store(&complaints, 0);
-    log_set_sink(count_complaint, NULL, LOG_DEBUG);
+    log_set_sink(LOG_DEBUG, count_complaint, NULL);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
     struct rlimit tight = {.rlim_cur = VALUE, .rlim_max = before.rlim_max};
@@ -593,7 +593,7 @@ static void a_full_disk_is_not_a_flood_of_lines(void **state)
     }
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     (void)signal(SIGXFSZ, handler);
-    log_set_sink(NULL, NULL, LOG_DEBUG);
+    log_set_sink(LOG_DEBUG, NULL, NULL);
     assert_int_equal(atomic_load(&complaints), 1);
     rig_set(rig, "again", "v"); /* there is room again */
     answer_clear(&a);

@@ -73,8 +73,8 @@ typedef struct confirmed {
 
 static bool is_expected(confirmed *done, bay_err err)
 {
-    done->failures += err != BAY_OK && err != BAY_NOTFOUND;
-    return err == BAY_OK || err == BAY_NOMEM || err == BAY_IO;
+    done->failures += err != BAY_OK && err != BAY_ERR_NOT_FOUND;
+    return err == BAY_OK || err == BAY_ERR_NOMEM || err == BAY_ERR_IO;
 }
 
 static confirmed use(store_rig *rig)
@@ -99,7 +99,7 @@ static confirmed use(store_rig *rig)
         done.events += a.err == BAY_OK;
     }
     bay_err err = ask(rig, &a, get, T, STR("k"));
-    assert_true(err == BAY_NOTFOUND ? !done.row : is_expected(&done, err));
+    assert_true(err == BAY_ERR_NOT_FOUND ? !done.row : is_expected(&done, err));
     assert_true(is_expected(&done, ask(rig, &a, scan, T, STR(""), STR(""), 10)));
     answer_clear(&a);
     answer_clear(&b);
@@ -111,10 +111,10 @@ static void check(store_rig *rig, confirmed done)
     answer a = {0};
     rig_open(rig);
     bay_err err = ask(rig, &a, get, T, STR("k"));
-    assert_true(done.row ? err == BAY_OK : err == BAY_NOTFOUND || err == BAY_OK);
+    assert_true(done.row ? err == BAY_OK : err == BAY_ERR_NOT_FOUND || err == BAY_OK);
     uint64_t rows = err == BAY_OK;
     assert_int_equal(ask(rig, &a, claim, T, STR("work"), STR("you"), 1000),
-                     done.lease ? BAY_BUSY : BAY_OK);
+                     done.lease ? BAY_ERR_BUSY : BAY_OK);
     assert_int_equal(ask(rig, &a, read, T, 0, 10), BAY_OK);
     assert_int_equal(a.count, done.events > 2 ? 2 : done.events);
     assert_int_equal(a.held_rows, rows + 1 + a.count);

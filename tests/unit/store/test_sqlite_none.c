@@ -18,12 +18,12 @@ static void no_file_can_be_opened(void **state)
     bay_diag diag = {.code = BAY_OK};
     assert_int_equal(loop_new(&on_loop), BAY_OK);
     assert_int_equal(store_open_sqlite(on_loop, str_of("tasks.db"), NULL, &opened, &diag),
-                     BAY_UNSUPPORTED);
+                     BAY_ERR_UNSUPPORTED);
     assert_null(opened);
     assert_non_null(strstr(diag.text, "built without SQLite"));
     assert_non_null(strstr(diag.text, "tasks.db"));
     assert_int_equal(store_open_sqlite(on_loop, str_of("tasks.db"), NULL, &opened, NULL),
-                     BAY_UNSUPPORTED);
+                     BAY_ERR_UNSUPPORTED);
     loop_free(on_loop);
 }
 

@@ -273,7 +273,7 @@ static void a_plain_result_passes_as_it_is(void **state)
     fake_result(self.a, "{'resultType':'complete','content':[],'n':0.10}");
     assert_heard_part(&self.modern, "'resultType':'complete','content':[],'n':0.10");
     say(&self.modern, WITH("2", "tools/call", "'name':'a.echo'"));
-    fake_fail(self.a, BAY_EXITED, true, "it died");
+    fake_fail(self.a, BAY_ERR_EXITED, true, "it died");
     assert_heard_part(&self.modern, "'isError':true");
     close_stage(&self);
 }
@@ -408,7 +408,7 @@ static void a_result_is_fetched_and_inlined(void **state)
     assert_heard_part(&self.modern, "in a state that no revision knows");
     ask_for(&self.modern, GET("8"), token);
     fake_result(self.a, CORE("completed", ""));
-    fake_fail(self.a, BAY_EXITED, true, "it died");
+    fake_fail(self.a, BAY_ERR_EXITED, true, "it died");
     assert_heard_part(&self.modern, "'code':-32603");
     close_stage(&self);
 }
@@ -526,11 +526,11 @@ static void what_cannot_be_asked_is_refused(void **state)
     assert_int_equal(self.a->answers, 2);
     forget(&self.modern);
     /* tasks/result fails: the client looks again, and finds the task as it is */
-    fake_fail(self.a, BAY_TIMEOUT, true, "timed out");
+    fake_fail(self.a, BAY_ERR_TIMEOUT, true, "timed out");
     ask_for(&self.modern, GET("3"), token);
     fake_result(self.a, CORE("input_required", ""));
     assert_int_equal(self.a->held_count, 1);
-    fake_fail(self.a, BAY_TIMEOUT, true, "timed out");
+    fake_fail(self.a, BAY_ERR_TIMEOUT, true, "timed out");
     assert_heard_part(&self.modern, "'status':'working'");
     close_stage(&self);
 }

@@ -67,7 +67,7 @@ static void a_long_task_is_not_listed(void **state)
     char *text = calloc(1, TASK_ENTRY_BYTES + 2);
     assert_non_null(text);
     memset(text, '1', TASK_ENTRY_BYTES + 1);
-    assert_int_equal(task_entry_show(entry, (bay_str){text, TASK_ENTRY_BYTES + 1}), BAY_LIMIT);
+    assert_int_equal(task_entry_show(entry, (bay_str){text, TASK_ENTRY_BYTES + 1}), BAY_ERR_LIMIT);
     assert_listed(registry, "a", "\"tasks\":[]");
     assert_int_equal(task_entry_show(entry, (bay_str){text, TASK_ENTRY_BYTES}), BAY_OK);
     assert_int_equal(entry->shown_len, TASK_ENTRY_BYTES);
@@ -104,7 +104,8 @@ static void all_together_have_a_bound_too(void **state)
         (void)snprintf(who, sizeof(who), "w%d", i / 100);
         add(registry, who, token, 0);
     }
-    assert_int_equal(task_entry_add(registry, STR("late"), STR("x"), 1000, 0, &entry), BAY_LIMIT);
+    assert_int_equal(task_entry_add(registry, STR("late"), STR("x"), 1000, 0, &entry),
+                     BAY_ERR_LIMIT);
     assert_null(map_get(&registry->owners, STR("late")));
     /* what is over makes room by itself */
     assert_int_equal(task_entry_add(registry, STR("late"), STR("x"), 1000, 1000, &entry), BAY_OK);
@@ -139,7 +140,7 @@ static void kept_results_have_bounds(void **state)
     task_entry *first = add(registry, "a", "1", 0);
     assert_int_equal(
         task_entry_keep(registry, first, sized(&memory, (size_t)TASK_KEPT_EACH + 1), false),
-        BAY_LIMIT);
+        BAY_ERR_LIMIT);
     assert_false(first->is_own);
     assert_int_equal(task_entry_keep(registry, first, half, false), BAY_OK);
     assert_int_equal(task_entry_keep(registry, add(registry, "a", "2", 0), half, false), BAY_OK);
@@ -154,7 +155,7 @@ static void kept_results_have_bounds(void **state)
         char who[8];
         (void)snprintf(who, sizeof(who), "b%d", i);
         bay_err err = task_entry_keep(registry, add(registry, who, who, 0), half, false);
-        assert_int_equal(err, i < TASK_KEPT_BYTES / HALF - 2 ? BAY_OK : BAY_LIMIT);
+        assert_int_equal(err, i < TASK_KEPT_BYTES / HALF - 2 ? BAY_OK : BAY_ERR_LIMIT);
     }
     assert_non_null(task_entry_find(registry, STR("a"), STR("2"))); /* nobody else's went */
     arena_fini(&memory);

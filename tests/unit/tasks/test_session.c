@@ -274,7 +274,7 @@ static void a_result_that_came_at_once_is_kept(void **state)
     fake_error(self.a, -32602, "{'code':-32602,'message':'bad'}");
     assert_heard_part(&self.legacy, "'code':-32602,'message':'bad'");
     say(&self.legacy, LEGACY("11", "tools/call", "'name':'a.may','task':{}"));
-    fake_fail(self.a, BAY_EXITED, true, "it died");
+    fake_fail(self.a, BAY_ERR_EXITED, true, "it died");
     assert_heard_part(
         &self.legacy,
         "'error':{'code':-32603,'message':'The server \\'a\\' gave no answer: it died'"
@@ -369,7 +369,7 @@ static void a_session_without_tasks_gets_what_needs_one(void **state)
                "'io.modelcontextprotocol/tasks':{}}}}}");
     fake_result(self.a,
                 "{'resultType':'task','taskId':'up/1','status':'working'," TIMES ",'ttlMs':1}");
-    fake_fail(self.a, BAY_TIMEOUT, true, "timed out");
+    fake_fail(self.a, BAY_ERR_TIMEOUT, true, "timed out");
     assert_heard_part(&self.legacy, "'isError':true");
     assert_text(self.a->held[0]->spec.method, "tasks/cancel");
     fake_result(self.a, "{'resultType':'complete'}");

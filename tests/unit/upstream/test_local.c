@@ -82,12 +82,12 @@ static void a_program_that_is_not_there(void **state)
                 testing_config("{\"mcpServers\":{\"s\":{\"command\":\"/no/such/program\","
                                "\"restart\":{\"minDelay\":\"10s\",\"maxDelay\":\"10s\"}}}}"));
     call_tool(&self, &call, "echo");
-    assert_failed(&call, BAY_SPAWN, false, "/no/such/program");
+    assert_failed(&call, BAY_ERR_SPAWN, false, "/no/such/program");
     assert_int_equal(upstream_state_of(self.server), UPSTREAM_BACKOFF);
     assert_true(upstream_is_settled(self.server));
     assert_non_null(strstr(upstream_error(self.server), "/no/such/program"));
     call_tool(&self, &call, "echo"); /* the next start is far: refused at once, by name */
-    assert_failed(&call, BAY_CLOSED, false, "/no/such/program");
+    assert_failed(&call, BAY_ERR_CLOSED, false, "/no/such/program");
     close_stage(&self);
 }
 
@@ -98,7 +98,7 @@ static void a_program_that_ends_at_once_is_tried_again(void **state)
     probe call;
     open_stage(&self, "exit", QUICK, "");
     call_tool(&self, &call, "echo");
-    assert_failed(&call, BAY_EXITED, false, "status 7: cannot start");
+    assert_failed(&call, BAY_ERR_EXITED, false, "status 7: cannot start");
     turn_until(self.loop, upstream_restarts(self.server) >= 3);
     assert_int_equal(tally_count(), 0);
     close_stage(&self);
@@ -111,15 +111,15 @@ static void a_crash_in_a_call_ends_it_and_is_repaired(void **state)
     probe call;
     open_stage(&self, "good", QUICK, "");
     call_tool(&self, &call, "exit");
-    assert_failed(&call, BAY_EXITED, true, "status 3: going down");
+    assert_failed(&call, BAY_ERR_EXITED, true, "status 3: going down");
     assert_int_equal(tally_count(), 1);
     call_tool(&self, &call, "echo"); /* waits for the restart */
     assert_good(&call);
     assert_int_equal(upstream_restarts(self.server), 1);
     call_tool(&self, &call, "kill");
-    assert_failed(&call, BAY_EXITED, true, "killed by signal 9");
+    assert_failed(&call, BAY_ERR_EXITED, true, "killed by signal 9");
     call_tool(&self, &call, "half_line");
-    assert_failed(&call, BAY_EXITED, true, "status 0");
+    assert_failed(&call, BAY_ERR_EXITED, true, "status 0");
     call_tool(&self, &call, "shut");
     assert_int_equal(call.kind, MCP_OUTCOME_FAILED);
     assert_true(call.was_sent);
@@ -146,7 +146,7 @@ static void a_call_to_a_process_that_just_died_runs_once_or_says_so(void **state
         assert_good(&call); /* known not to be sent: tried once more */
         assert_int_equal(tally_count(), 1);
     } else {
-        assert_failed(&call, BAY_EXITED, true, "killed by signal 9");
+        assert_failed(&call, BAY_ERR_EXITED, true, "killed by signal 9");
         assert_int_equal(tally_count(), 0);
     }
     call_tool(&self, &call, "echo");
@@ -193,7 +193,7 @@ static void all_open_calls_fail_once_when_it_dies(void **state)
     assert_int_equal(kill(upstream_process_id(self.server), SIGKILL), 0);
     turn_until(self.loop, calls[CALLS - 1].dones > 0);
     for (int i = 0; i < CALLS; i++) {
-        assert_failed(&calls[i], BAY_EXITED, true, "killed by signal 9");
+        assert_failed(&calls[i], BAY_ERR_EXITED, true, "killed by signal 9");
         probe_fini(&calls[i]);
     }
     assert_int_equal(upstream_open_calls(self.server), 0);
@@ -215,7 +215,7 @@ static void a_call_from_inside_a_failure_goes_to_the_next_process(void **state)
     first.next_to = self.server;
     probe_send(&first, self.server);
     turn_until(self.loop, second.dones > 0);
-    assert_failed(&first, BAY_EXITED, true, "status 3");
+    assert_failed(&first, BAY_ERR_EXITED, true, "status 3");
     assert_good(&second);
     probe_fini(&first);
     probe_fini(&second);
@@ -275,7 +275,7 @@ static void a_long_call_is_not_idling(void **state)
     probe call;
     open_stage(&self, "good", ",'idleStop':'20ms','timeout':'300ms'", "");
     call_tool(&self, &call, "hang");
-    assert_failed(&call, BAY_TIMEOUT, true, "");
+    assert_failed(&call, BAY_ERR_TIMEOUT, true, "");
     close_stage(&self);
 }
 
@@ -288,7 +288,7 @@ static void a_server_that_does_not_answer_times_out(void **state)
     wait_ready(&self);
     int pid = upstream_process_id(self.server);
     call_tool(&self, &call, "hang");
-    assert_failed(&call, BAY_TIMEOUT, true, "");
+    assert_failed(&call, BAY_ERR_TIMEOUT, true, "");
     call_tool(&self, &call, "echo"); /* the same process serves on */
     assert_good(&call);
     assert_int_equal(upstream_process_id(self.server), pid);
@@ -337,7 +337,7 @@ static void closing_while_it_starts(void **state)
     assert_int_equal(waits.kind, MCP_OUTCOME_FAILED);
     assert_false(waits.was_sent);
     probe_send(&late, self.server);
-    assert_failed(&late, BAY_CLOSED, false, "leaving");
+    assert_failed(&late, BAY_ERR_CLOSED, false, "leaving");
     upstream_start(self.server);
     assert_int_equal(upstream_state_of(self.server), UPSTREAM_CLOSED);
     probe_fini(&waits);
@@ -380,7 +380,7 @@ static void freed_in_every_state(void **state)
     probe_send(&call, self.server);
     turn_until(self.loop, tally_count() == 1);
     drop_stage(&self);
-    assert_failed(&call, BAY_CLOSED, true, "leaving the gateway");
+    assert_failed(&call, BAY_ERR_CLOSED, true, "leaving the gateway");
     probe_fini(&call);
 
     open_stage(&self, "exit", ",'restart':{'minDelay':'1s','maxDelay':'1s'}", ""); /* BACKOFF */

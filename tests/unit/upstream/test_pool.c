@@ -355,7 +355,7 @@ static void a_lent_process_that_hangs_is_ended(void **state)
     client one = {0};
     open_stage(&self, ",'timeout':'400ms'");
     client_call(&one, &self, "hang", FORM, "a");
-    assert_failed(&one.probe, BAY_TIMEOUT, true, "");
+    assert_failed(&one.probe, BAY_ERR_TIMEOUT, true, "");
     turn_until(self.loop, local_part(&self)->session_count == 0);
     assert_int_equal(upstream_state_of(self.server), UPSTREAM_READY);
     close_stage(&self);
@@ -416,7 +416,7 @@ static void who_waits_too_long_is_told(void **state)
     client_send(&one, &self, "ask", FORM, "a");
     turn_until(self.loop, one.asked == 1); /* a question is open: it may take its time */
     client_call(&two, &self, "say", FORM, "b");
-    assert_failed(&two.probe, BAY_BUSY, false, "all sessions of this server are in use");
+    assert_failed(&two.probe, BAY_ERR_BUSY, false, "all sessions of this server are in use");
     client_answer(&one, "{}");
     client_wait(&one, &self);
     assert_good(&one.probe);
@@ -467,7 +467,7 @@ static void the_queue_has_its_bound(void **state)
     for (int i = 1; i < ALL; i++) {
         client_send(&calls[i], &self, "say", FORM, "a");
     }
-    assert_failed(&calls[ALL - 1].probe, BAY_BUSY, false, "too many calls wait");
+    assert_failed(&calls[ALL - 1].probe, BAY_ERR_BUSY, false, "too many calls wait");
     for (int i = 1; i < ALL - 1; i += 2) {
         upstream_call_cancel(&calls[i].probe.call, STR("no more"));
     }
@@ -508,7 +508,7 @@ static void a_dead_link_ends_its_own_call_only(void **state)
     client_send(&lives, &self, "ask", FORM, "a");
     turn_until(self.loop, lives.asked == 1);
     client_call(&dies, &self, "exit", FORM, "b");
-    assert_failed(&dies.probe, BAY_EXITED, true, "status 5");
+    assert_failed(&dies.probe, BAY_ERR_EXITED, true, "status 5");
     assert_int_equal(upstream_state_of(self.server), UPSTREAM_READY);
     client_call(&main, &self, "say", 0, "c");
     assert_good(&main.probe);
@@ -543,7 +543,7 @@ static void all_links_die_with_calls_under_way(void **state)
     assert_int_equal(kill(upstream_process_id(self.server), SIGKILL), 0);
     for (int i = 0; i < CALLS; i++) {
         client_wait(&calls[i], &self);
-        assert_failed(&calls[i].probe, BAY_EXITED, true, "killed by signal 9");
+        assert_failed(&calls[i].probe, BAY_ERR_EXITED, true, "killed by signal 9");
         client_answer(&calls[i], "{}"); /* harmless */
     }
     client_call(&calls[0], &self, "say", FORM, "a");
@@ -577,7 +577,7 @@ static void a_repeatable_call_is_tried_once_more(void **state)
         one.probe.call.is_repeatable = true;
         probe_send(&one.probe, self.server);
         client_wait(&one, &self);
-        assert_failed(&one.probe, BAY_EXITED, true, "status 5");
+        assert_failed(&one.probe, BAY_ERR_EXITED, true, "status 5");
     }
     close_stage(&self);
 }
@@ -592,19 +592,19 @@ static void crashing_links_open_the_circuit(void **state)
     client_call(&one, &self, "say", 0, "a");
     for (int i = 0; i < 3; i++) {
         client_call(&one, &self, "exit", FORM, "a");
-        assert_failed(&one.probe, BAY_EXITED, true, "status 5");
+        assert_failed(&one.probe, BAY_ERR_EXITED, true, "status 5");
     }
     client_call(&one, &self, "say", FORM, "a"); /* no other is started … */
-    assert_failed(&one.probe, BAY_CLOSED, false, "it crashed 3 times within 60 s");
+    assert_failed(&one.probe, BAY_ERR_CLOSED, false, "it crashed 3 times within 60 s");
     assert_says(&one, "tried again in 3600 s");
     client_call(&one, &self, "say", 0, "a"); /* … and the one that is up serves on */
     assert_good(&one.probe);
     client_call(&one, &self, "exit", 0, "a");
-    assert_failed(&one.probe, BAY_EXITED, true, "status 5");
+    assert_failed(&one.probe, BAY_ERR_EXITED, true, "status 5");
     turn_until(self.loop, upstream_state_of(self.server) == UPSTREAM_OPEN);
     assert_string_equal(upstream_state_text(upstream_state_of(self.server)), "open");
     client_call(&one, &self, "say", 0, "a");
-    assert_failed(&one.probe, BAY_CLOSED, false, "tried again in");
+    assert_failed(&one.probe, BAY_ERR_CLOSED, false, "tried again in");
     close_stage(&self);
 }
 
@@ -637,7 +637,7 @@ static void the_circuit_closes_when_the_trial_is_up(void **state)
     open_stage(&self, ",'restart':{" RULES ",'attempts':1,"
                       "'coolOff':'50ms'}");
     client_call(&one, &self, "exit", 0, "a");
-    assert_failed(&one.probe, BAY_EXITED, true, "status 5");
+    assert_failed(&one.probe, BAY_ERR_EXITED, true, "status 5");
     turn_until(self.loop, upstream_state_of(self.server) == UPSTREAM_OPEN);
     turn_until(self.loop, upstream_state_of(self.server) == UPSTREAM_READY);
     assert_int_equal(local_part(&self)->circuit.state, CIRCUIT_CLOSED);
@@ -656,7 +656,7 @@ static void a_trial_that_is_not_waited_for_is_another_ones(void **state)
                       "'coolOff':'50ms'}");
     client_call(&one, &self, "say", 0, "a");
     client_call(&one, &self, "exit", FORM, "a");
-    assert_failed(&one.probe, BAY_EXITED, true, "status 5");
+    assert_failed(&one.probe, BAY_ERR_EXITED, true, "status 5");
     const circuit *guard = &local_part(&self)->circuit;
     turn_until(self.loop, guard->state == CIRCUIT_OPEN);
     turn_until(self.loop, loop_now_ms(self.loop) >= guard->trial_at_ms);
@@ -710,7 +710,7 @@ static void closed_with_calls_under_way(void **state)
     client_send(&calls[2], &self, "hang", 0, "b");
     close_stage(&self);
     for (int i = 0; i < 3; i++) {
-        assert_failed(&calls[i].probe, BAY_CLOSED, i != 1, "leaving the gateway");
+        assert_failed(&calls[i].probe, BAY_ERR_CLOSED, i != 1, "leaving the gateway");
         probe_fini(&calls[i].probe);
     }
 }

@@ -166,7 +166,7 @@ static void answer_error(stage *self)
 
 static void fail_call(stage *self)
 {
-    fake_fail(self->fake, BAY_EXITED, true, "exited with status 3");
+    fake_fail(self->fake, BAY_ERR_EXITED, true, "exited with status 3");
 }
 
 static void send_progress(stage *self)
@@ -300,7 +300,7 @@ static void calls_and_answers_cross_byte_for_byte(void **state)
     there(&self, nothing);
     there(&self, fail_call);
     turn_until(self.here, call.dones > 0);
-    assert_failed(&call, BAY_EXITED, true, "exited with status 3");
+    assert_failed(&call, BAY_ERR_EXITED, true, "exited with status 3");
     probe_fini(&call);
     close_stage(&self);
 }
@@ -556,7 +556,7 @@ static void a_cancel_that_meets_the_answer(void **state)
 
 static void answer_later(fake *self, upstream_call *call)
 {
-    mcp_outcome outcome = {.kind = MCP_OUTCOME_FAILED, .err = BAY_TIMEOUT, .text = "none"};
+    mcp_outcome outcome = {.kind = MCP_OUTCOME_FAILED, .err = BAY_ERR_TIMEOUT, .text = "none"};
     self->cancels += call->attempts;
     fake_end(self, call, &outcome, NULL, false); /* from inside send */
 }
@@ -603,12 +603,12 @@ static void a_proxy_that_closes_fails_its_calls(void **state)
     probe_init(&call, "echo");
     probe_send(&call, self.proxy);
     close_proxy(&self);
-    assert_failed(&call, BAY_CLOSED, true, "leaving");
+    assert_failed(&call, BAY_ERR_CLOSED, true, "leaving");
     there(&self, expect_cancelled);
     there(&self, break_owner); /* nobody is told any more */
     probe_init(&late, "echo");
     probe_send(&late, self.proxy);
-    assert_failed(&late, BAY_CLOSED, false, "leaving");
+    assert_failed(&late, BAY_ERR_CLOSED, false, "leaving");
     assert_int_equal(self.changes, 0);
     probe_fini(&call);
     probe_fini(&late);
@@ -641,7 +641,7 @@ static void an_owner_that_crashes_ends_the_call(void **state)
         if (i % 2 == 0) {
             assert_good(&call);
         } else {
-            assert_failed(&call, BAY_EXITED, true, "");
+            assert_failed(&call, BAY_ERR_EXITED, true, "");
         }
         probe_fini(&call);
     }
@@ -678,7 +678,7 @@ static void an_owner_that_closes_first_ends_the_call(void **state)
     probe_init(&call, "echo");
     probe_send(&call, self.proxy);
     turn_until(self.here, call.dones > 0);
-    assert_failed(&call, BAY_CLOSED, false, "leaving");
+    assert_failed(&call, BAY_ERR_CLOSED, false, "leaving");
     probe_fini(&call);
     close_stage(&self);
 }
@@ -728,10 +728,10 @@ static void an_end_needs_no_memory(void **state)
     probe_send(&call, self.proxy);
     turn_both(&self);
     assert_true(failing_memory_start(0));
-    fake_fail(self.fake, BAY_EXITED, true, "exited with status 3");
+    fake_fail(self.fake, BAY_ERR_EXITED, true, "exited with status 3");
     turn_both(&self);
     failing_memory_stop();
-    assert_failed(&call, BAY_EXITED, true, "");
+    assert_failed(&call, BAY_ERR_EXITED, true, "");
     probe_fini(&call);
     close_still(&self);
 }
@@ -755,7 +755,7 @@ static void a_resume_and_a_start_need_no_memory(void **state)
     failing_memory_stop();
     assert_int_equal(self.fake->resumes, 1);
     assert_int_equal(self.fake->starts, 1);
-    fake_fail(self.fake, BAY_EXITED, true, "");
+    fake_fail(self.fake, BAY_ERR_EXITED, true, "");
     turn_both(&self);
     probe_fini(&call);
     close_still(&self);

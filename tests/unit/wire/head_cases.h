@@ -53,7 +53,7 @@ static inline bay_err read_head(http1_kind kind, const http1_limits *limits, boo
         mem_free(old);
         old = copy;
         err = http1_head_parse(&parser, (bay_str){copy, cut}, &head, &consumed);
-        if (err != BAY_AGAIN || cut == bytes.len) {
+        if (err != BAY_ERR_AGAIN || cut == bytes.len) {
             break;
         }
         cut = step < bytes.len - cut ? cut + step : bytes.len;
@@ -61,7 +61,7 @@ static inline bay_err read_head(http1_kind kind, const http1_limits *limits, boo
     buf_clear(out);
     if (err == BAY_OK) {
         describe_head(out, &head, bytes.len - consumed);
-    } else if (err != BAY_AGAIN) {
+    } else if (err != BAY_ERR_AGAIN) {
         buf_printf(out, "%d %s at %zu", parser.refusal.status, parser.refusal.text,
                    parser.refusal.offset);
     }

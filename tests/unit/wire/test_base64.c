@@ -53,7 +53,7 @@ static void bad_text_is_refused(void **state)
     buf_init(&out, 100);
     buf_lit(&out, "kept");
     for (size_t i = 0; i < sizeof(bad_cases) / sizeof(bad_cases[0]); i++) {
-        if (base64_decode(&out, bad_cases[i].text, bad_cases[i].form) != BAY_SYNTAX ||
+        if (base64_decode(&out, bad_cases[i].text, bad_cases[i].form) != BAY_ERR_SYNTAX ||
             !str_eq(buf_view(&out), STR("kept"))) {
             fail_msg("case %zu: %s", i, bad_cases[i].text.at);
         }
@@ -124,11 +124,11 @@ static void a_full_buffer_says_so(void **state)
     buf out;
     buf_init(&out, 7);
     base64_encode(&out, STR("abcd"), BASE64_STANDARD);
-    assert_int_equal(out.err, BAY_LIMIT);
+    assert_int_equal(out.err, BAY_ERR_LIMIT);
     assert_int_equal(out.len, 0);
     buf_fini(&out);
     buf_init(&out, 5);
-    assert_int_equal(base64_decode(&out, STR("Zm9vYmFy"), BASE64_STANDARD), BAY_LIMIT);
+    assert_int_equal(base64_decode(&out, STR("Zm9vYmFy"), BASE64_STANDARD), BAY_ERR_LIMIT);
     assert_int_equal(out.len, 0);
     buf_fini(&out);
 }

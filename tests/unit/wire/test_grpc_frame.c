@@ -18,30 +18,30 @@ static void test_frames_that_are_refused(void **state)
     bay_str out;
     grpc_reader_init(&reader, 10);
     assert_int_equal(grpc_reader_next(&reader, (bay_str){"\x01\0\0\0\0", 5}, &used, &out),
-                     BAY_UNSUPPORTED);
+                     BAY_ERR_UNSUPPORTED);
     grpc_reader_fini(&reader);
     grpc_reader_init(&reader, 10);
     assert_int_equal(grpc_reader_next(&reader, (bay_str){"\x02\0\0\0\0", 5}, &used, &out),
-                     BAY_PROTOCOL);
+                     BAY_ERR_PROTOCOL);
     grpc_reader_fini(&reader);
     grpc_reader_init(&reader, 10);
     assert_int_equal(grpc_reader_next(&reader, (bay_str){"\0\0\0\0\x0b", 5}, &used, &out),
-                     BAY_LIMIT);
+                     BAY_ERR_LIMIT);
     grpc_reader_fini(&reader);
     grpc_reader_init(&reader, 10);
     assert_int_equal(grpc_reader_next(&reader, (bay_str){"\0\xff\xff\xff\xff", 5}, &used, &out),
-                     BAY_LIMIT);
+                     BAY_ERR_LIMIT);
     grpc_reader_fini(&reader);
     /* Cut: inside a head, inside a message. */
     grpc_reader_init(&reader, 10);
-    assert_int_equal(grpc_reader_next(&reader, (bay_str){"\0\0", 2}, &used, &out), BAY_AGAIN);
+    assert_int_equal(grpc_reader_next(&reader, (bay_str){"\0\0", 2}, &used, &out), BAY_ERR_AGAIN);
     assert_false(grpc_reader_is_between(&reader));
     assert_int_equal(grpc_reader_next(&reader,
                                       (bay_str){"\0\0\x03"
                                                 "ab",
                                                 5},
                                       &used, &out),
-                     BAY_AGAIN);
+                     BAY_ERR_AGAIN);
     assert_false(grpc_reader_is_between(&reader));
     grpc_reader_fini(&reader);
 }
@@ -66,7 +66,7 @@ static void feed(size_t step)
             bay_str out;
             bay_err err = grpc_reader_next(&reader, bytes, &used, &out);
             bytes = str_from(bytes, used);
-            if (err == BAY_AGAIN) {
+            if (err == BAY_ERR_AGAIN) {
                 assert_int_equal(bytes.len, 0);
                 break;
             }
@@ -153,7 +153,7 @@ static void test_timeout(void **state)
                                       "1mm", "123456789m", "1.5S", "m1", "0x1S"};
     uint32_t ms = 7;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        assert_int_equal(grpc_timeout_read(str_of(bad[i]), &ms), BAY_SYNTAX);
+        assert_int_equal(grpc_timeout_read(str_of(bad[i]), &ms), BAY_ERR_SYNTAX);
     }
     assert_int_equal(ms, 7);
     static const struct {
@@ -235,11 +235,11 @@ static void test_details(void **state)
 
     static const char *const bad[] = {"!", "CA0SAX", "CA0SBXg", "CP", "AA", "CwA", "Gv////8P"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        assert_int_equal(grpc_details_read(str_of(bad[i]), &memory, &read), BAY_SYNTAX);
+        assert_int_equal(grpc_details_read(str_of(bad[i]), &memory, &read), BAY_ERR_SYNTAX);
     }
     char *large = malloc(20000);
     memset(large, 'A', 20000);
-    assert_int_equal(grpc_details_read((bay_str){large, 20000}, &memory, &read), BAY_LIMIT);
+    assert_int_equal(grpc_details_read((bay_str){large, 20000}, &memory, &read), BAY_ERR_LIMIT);
     free(large);
     buf_fini(&out);
     arena_fini(&memory);
@@ -262,9 +262,9 @@ static void test_every_lack_of_memory(void **state)
         if (out.err == BAY_OK) {
             grpc_status read;
             bay_err err = grpc_details_read(buf_view(&out), &memory, &read);
-            assert_true(err == BAY_OK || err == BAY_NOMEM);
+            assert_true(err == BAY_OK || err == BAY_ERR_NOMEM);
         } else {
-            assert_int_equal(out.err, BAY_NOMEM);
+            assert_int_equal(out.err, BAY_ERR_NOMEM);
         }
         buf_fini(&out);
         arena_fini(&memory);
@@ -277,7 +277,7 @@ static void test_every_lack_of_memory(void **state)
                                                  "a",
                                                  6},
                                        &used, &message);
-        assert_true(err == BAY_AGAIN || err == BAY_NOMEM);
+        assert_true(err == BAY_ERR_AGAIN || err == BAY_ERR_NOMEM);
         grpc_reader_fini(&reader);
         failing_memory_check();
     }

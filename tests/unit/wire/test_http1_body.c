@@ -60,7 +60,7 @@ static void decode(http1_head head, const http1_limits *limits, bay_str bytes, s
         size_t consumed;
         bay_str data;
         http1_body_event event;
-        assert_int_equal(http1_body_feed(&body, STR("0"), &consumed, &data, &event), BAY_STATE);
+        assert_int_equal(http1_body_feed(&body, STR("0"), &consumed, &data, &event), BAY_ERR_STATE);
         out->consumed = 0; /* where exactly is not promised */
     } else if (!out->has_ended) {
         out->err = http1_body_finish(&body);
@@ -92,64 +92,64 @@ typedef struct bad_case {
 } bad_case;
 
 static const bad_case bad_chunks[] = {
-    {BAY_SYNTAX, 400, STR_INIT("-1\r\na\r\n0\r\n\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("+1\r\na\r\n0\r\n\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("0x1\r\na\r\n0\r\n\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT(" 1\r\na\r\n0\r\n\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("1 \r\na\r\n0\r\n\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("1\t\r\na\r\n0\r\n\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("1 1\r\na\r\n0\r\n\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("1 =a\r\na\r\n0\r\n\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("1; \r\na\r\n0\r\n\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("1;a \r\na\r\n0\r\n\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("1;a= \r\na\r\n0\r\n\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("1;a=b \r\na\r\n0\r\n\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("1;a=b =c\r\na\r\n0\r\n\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("1;a=\"b\" c\r\na\r\n0\r\n\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("1;a=\"b\" \r\na\r\n0\r\n\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("1\v;a\r\na\r\n0\r\n\r\n")},
-    {BAY_LIMIT, 400, STR_INIT("1           ;a\r\na\r\n0\r\n\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT(";a\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("g\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("1\na\n0\n\n")},
-    {BAY_SYNTAX, 400, STR_INIT("1\ra\r\n0\r\n\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("1\r\nab\r\n0\r\n\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("2\r\na\r\n0\r\n\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("1\r\na0\r\n\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("1\r\na\n0\r\n\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("1\r\na\r0\r\n\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("0\r\n\rx")},
-    {BAY_SYNTAX, 400, STR_INIT("0\r\n\n")},
-    {BAY_SYNTAX, 400, STR_INIT("00000000000000001\r\na\r\n0\r\n\r\n")},
-    {BAY_LIMIT, 413, STR_INIT("ffffffffffffffff\r\n")},
-    {BAY_LIMIT, 413, STR_INIT("8000000000000000\r\n")},
-    {BAY_LIMIT, 413, STR_INIT("15\r\n")},
-    {BAY_LIMIT, 413, STR_INIT("a\r\n0123456789\r\nb\r\n0123456789a\r\n0\r\n\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("1;\r\na\r\n0\r\n\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("1;a=\r\na\r\n0\r\n\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("1;a b\r\na\r\n0\r\n\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("1;a\na\r\n0\r\n\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("1;a=\"\r\n\"\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("1;a=\"\\\0\"\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("1;a=\"b\"c\r\na\r\n0\r\n\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("1;a\rb")},
-    {BAY_LIMIT, 400, STR_INIT("1;abcdefghij\r\na\r\n0\r\n\r\n")},
-    {BAY_LIMIT, 400, STR_INIT("1;abcd\r\na\r\n1;abcde\r\na\r\n0\r\n\r\n")},
-    {BAY_LIMIT, 431, STR_INIT("0\r\nA: 0123456789ab\r\n\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("0\r\nHost: a\r\n\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("0\r\nCONNECTION: a\r\n\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("0\r\nX : a\r\n\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("0\r\n: a\r\n\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("0\r\n a\r\n\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("0\r\nX: a\n\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("0\r\nX: a\rb\r\n\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("0\r\nX: \0\r\n\r\n")},
-    {BAY_SYNTAX, 400, STR_INIT("0\r\nX\r\n\r\n")},
-    {BAY_PROTOCOL, 0, STR_INIT("")},
-    {BAY_PROTOCOL, 0, STR_INIT("5\r\nabc")},
-    {BAY_PROTOCOL, 0, STR_INIT("1\r\na\r\n0\r\n\r")},
-    {BAY_PROTOCOL, 0, STR_INIT("0\r\nX: a\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("-1\r\na\r\n0\r\n\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("+1\r\na\r\n0\r\n\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("0x1\r\na\r\n0\r\n\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT(" 1\r\na\r\n0\r\n\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("1 \r\na\r\n0\r\n\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("1\t\r\na\r\n0\r\n\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("1 1\r\na\r\n0\r\n\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("1 =a\r\na\r\n0\r\n\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("1; \r\na\r\n0\r\n\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("1;a \r\na\r\n0\r\n\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("1;a= \r\na\r\n0\r\n\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("1;a=b \r\na\r\n0\r\n\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("1;a=b =c\r\na\r\n0\r\n\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("1;a=\"b\" c\r\na\r\n0\r\n\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("1;a=\"b\" \r\na\r\n0\r\n\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("1\v;a\r\na\r\n0\r\n\r\n")},
+    {BAY_ERR_LIMIT, 400, STR_INIT("1           ;a\r\na\r\n0\r\n\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT(";a\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("g\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("1\na\n0\n\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("1\ra\r\n0\r\n\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("1\r\nab\r\n0\r\n\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("2\r\na\r\n0\r\n\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("1\r\na0\r\n\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("1\r\na\n0\r\n\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("1\r\na\r0\r\n\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("0\r\n\rx")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("0\r\n\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("00000000000000001\r\na\r\n0\r\n\r\n")},
+    {BAY_ERR_LIMIT, 413, STR_INIT("ffffffffffffffff\r\n")},
+    {BAY_ERR_LIMIT, 413, STR_INIT("8000000000000000\r\n")},
+    {BAY_ERR_LIMIT, 413, STR_INIT("15\r\n")},
+    {BAY_ERR_LIMIT, 413, STR_INIT("a\r\n0123456789\r\nb\r\n0123456789a\r\n0\r\n\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("1;\r\na\r\n0\r\n\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("1;a=\r\na\r\n0\r\n\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("1;a b\r\na\r\n0\r\n\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("1;a\na\r\n0\r\n\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("1;a=\"\r\n\"\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("1;a=\"\\\0\"\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("1;a=\"b\"c\r\na\r\n0\r\n\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("1;a\rb")},
+    {BAY_ERR_LIMIT, 400, STR_INIT("1;abcdefghij\r\na\r\n0\r\n\r\n")},
+    {BAY_ERR_LIMIT, 400, STR_INIT("1;abcd\r\na\r\n1;abcde\r\na\r\n0\r\n\r\n")},
+    {BAY_ERR_LIMIT, 431, STR_INIT("0\r\nA: 0123456789ab\r\n\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("0\r\nHost: a\r\n\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("0\r\nCONNECTION: a\r\n\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("0\r\nX : a\r\n\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("0\r\n: a\r\n\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("0\r\n a\r\n\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("0\r\nX: a\n\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("0\r\nX: a\rb\r\n\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("0\r\nX: \0\r\n\r\n")},
+    {BAY_ERR_SYNTAX, 400, STR_INIT("0\r\nX\r\n\r\n")},
+    {BAY_ERR_PROTOCOL, 0, STR_INIT("")},
+    {BAY_ERR_PROTOCOL, 0, STR_INIT("5\r\nabc")},
+    {BAY_ERR_PROTOCOL, 0, STR_INIT("1\r\na\r\n0\r\n\r")},
+    {BAY_ERR_PROTOCOL, 0, STR_INIT("0\r\nX: a\r\n")},
 };
 
 static void bad_chunks_are_refused(void **state)
@@ -179,7 +179,7 @@ static void framing_trailers_are_refused(void **state)
         buf_init(&bytes, 200);
         buf_printf(&bytes, "0\r\n%s: 1\r\n\r\n", names[i]);
         decode_every_way(head, &http1_default_limits, buf_view(&bytes), &out);
-        assert_int_equal(out.err, BAY_SYNTAX);
+        assert_int_equal(out.err, BAY_ERR_SYNTAX);
         buf_fini(&out.data);
         buf_clear(&bytes);
         buf_printf(&bytes, "0\r\nX%s: 1\r\n\r\n", names[i]);
@@ -251,9 +251,9 @@ static void framing_counts(void **state)
 {
     (void)state;
     static const framing_case cases[] = {
-        {1000, 1, 0, BAY_OK},       {20000, 1, 0, BAY_LIMIT},  {20000, 4, 0, BAY_OK},
-        {100000, 5, 0, BAY_OK},     {100000, 4, 0, BAY_LIMIT}, {10000, 16, 14, BAY_OK},
-        {20000, 16, 14, BAY_LIMIT},
+        {1000, 1, 0, BAY_OK},           {20000, 1, 0, BAY_ERR_LIMIT},  {20000, 4, 0, BAY_OK},
+        {100000, 5, 0, BAY_OK},         {100000, 4, 0, BAY_ERR_LIMIT}, {10000, 16, 14, BAY_OK},
+        {20000, 16, 14, BAY_ERR_LIMIT},
     };
     http1_head head = {.framing = HTTP1_FRAMING_CHUNKED};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -281,7 +281,7 @@ static void framing_is_counted_to_the_byte(void **state)
         outcome out;
         /* 3 before the first byte, then 5, 3 and 3 less, at last 9 and a trailer of 6 */
         decode_every_way(head, &limits, STR("1\r\na\r\n3\r\nabc\r\n0\r\nA: b\r\n\r\n"), &out);
-        assert_int_equal(out.err, limits.framing_bytes < 17 ? BAY_LIMIT : BAY_OK);
+        assert_int_equal(out.err, limits.framing_bytes < 17 ? BAY_ERR_LIMIT : BAY_OK);
         buf_fini(&out.data);
     }
 }
@@ -310,7 +310,7 @@ static void silence_forgives_framing(void **state)
                 http1_body_rest(&body);
             }
         }
-        assert_int_equal(err, rests ? BAY_OK : BAY_LIMIT);
+        assert_int_equal(err, rests ? BAY_OK : BAY_ERR_LIMIT);
     }
 }
 
@@ -325,7 +325,7 @@ static void lengths_are_kept(void **state)
     assert_true(str_eq(buf_view(&out.data), STR("abcd")));
     buf_fini(&out.data);
     decode_every_way(head, &small, STR("abc"), &out);
-    assert_int_equal(out.err, BAY_PROTOCOL);
+    assert_int_equal(out.err, BAY_ERR_PROTOCOL);
     buf_fini(&out.data);
     head = (http1_head){.framing = HTTP1_FRAMING_NONE};
     decode_every_way(head, &small, STR("GET"), &out);
@@ -344,7 +344,7 @@ static void a_body_may_end_with_the_connection(void **state)
     assert_int_equal(out.data.len, 20);
     buf_fini(&out.data);
     decode_every_way(head, &small, STR("012345678901234567890"), &out);
-    assert_int_equal(out.err, BAY_LIMIT);
+    assert_int_equal(out.err, BAY_ERR_LIMIT);
     assert_int_equal(out.status, 413);
     assert_int_equal(out.data.len, 20);
     buf_fini(&out.data);

@@ -145,7 +145,7 @@ static void bad_heads_are_refused(void **state)
         bay_err err =
             read_head_every_way(HTTP1_REQUEST, &http1_default_limits, false, bad->bytes, &out);
         buf_char(&out, '\0');
-        if (err == BAY_OK || err == BAY_AGAIN || strtol(out.at, NULL, 10) != bad->status ||
+        if (err == BAY_OK || err == BAY_ERR_AGAIN || strtol(out.at, NULL, 10) != bad->status ||
             strstr(out.at, bad->text) == NULL) {
             fail_msg("case %zu: wanted %d %s, got %s / %s for\n%s", i, bad->status, bad->text,
                      bay_err_text(err), out.at, bad->bytes.at);
@@ -238,7 +238,7 @@ static void an_unfinished_head_wants_more(void **state)
     for (size_t len = 0; len < whole.len; len++) {
         assert_int_equal(read_head_every_way(HTTP1_REQUEST, &http1_default_limits, false,
                                              str_head(whole, len), &out),
-                         BAY_AGAIN);
+                         BAY_ERR_AGAIN);
     }
     buf_fini(&out);
 }
@@ -253,20 +253,24 @@ static void limits_hold_to_the_byte(void **state)
     assert_int_equal(read_head_every_way(HTTP1_REQUEST, &limits, false, bytes, &out), BAY_OK);
 
     limits.head_bytes--;
-    assert_int_equal(read_head_every_way(HTTP1_REQUEST, &limits, false, bytes, &out), BAY_LIMIT);
+    assert_int_equal(read_head_every_way(HTTP1_REQUEST, &limits, false, bytes, &out),
+                     BAY_ERR_LIMIT);
     assert_true(str_starts(buf_view(&out), STR("431 ")));
     limits.head_bytes = 21; /* the request line and its LF are 22 */
-    assert_int_equal(read_head_every_way(HTTP1_REQUEST, &limits, false, bytes, &out), BAY_LIMIT);
+    assert_int_equal(read_head_every_way(HTTP1_REQUEST, &limits, false, bytes, &out),
+                     BAY_ERR_LIMIT);
     assert_true(str_starts(buf_view(&out), STR("414 ")));
     limits.head_bytes = bytes.len;
 
     limits.target_bytes = 6;
-    assert_int_equal(read_head_every_way(HTTP1_REQUEST, &limits, false, bytes, &out), BAY_LIMIT);
+    assert_int_equal(read_head_every_way(HTTP1_REQUEST, &limits, false, bytes, &out),
+                     BAY_ERR_LIMIT);
     assert_true(str_starts(buf_view(&out), STR("414 ")));
     limits.target_bytes = 7;
 
     limits.fields = 2;
-    assert_int_equal(read_head_every_way(HTTP1_REQUEST, &limits, false, bytes, &out), BAY_LIMIT);
+    assert_int_equal(read_head_every_way(HTTP1_REQUEST, &limits, false, bytes, &out),
+                     BAY_ERR_LIMIT);
     assert_true(str_starts(buf_view(&out), STR("431 ")));
 
     bay_str with_body = STR("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n");
@@ -274,7 +278,7 @@ static void limits_hold_to_the_byte(void **state)
     assert_int_equal(read_head_every_way(HTTP1_REQUEST, &limits, false, with_body, &out), BAY_OK);
     limits.body_bytes = 8;
     assert_int_equal(read_head_every_way(HTTP1_REQUEST, &limits, false, with_body, &out),
-                     BAY_LIMIT);
+                     BAY_ERR_LIMIT);
     assert_true(str_starts(buf_view(&out), STR("413 ")));
     buf_fini(&out);
 }
@@ -299,7 +303,7 @@ static void a_long_line_by_the_byte_is_searched_once(void **state)
     http1_parser_init(&parser, HTTP1_REQUEST, &limits, fields, false);
     for (size_t len = 1; len <= bytes.len; len++) {
         assert_int_equal(http1_head_parse(&parser, (bay_str){bytes.at, len}, &head, &consumed),
-                         BAY_AGAIN);
+                         BAY_ERR_AGAIN);
         assert_int_equal(parser.scan_at, len);
     }
     buf_fini(&bytes);

@@ -71,7 +71,7 @@ static void responses_are_read_or_refused(void **state)
         if (cases[i].says != NULL) {
             assert_int_equal(err, BAY_OK);
             assert_string_equal(out.at, cases[i].says);
-        } else if (err == BAY_OK || err == BAY_AGAIN || memcmp(out.at, "502 ", 4) != 0) {
+        } else if (err == BAY_OK || err == BAY_ERR_AGAIN || memcmp(out.at, "502 ", 4) != 0) {
             fail_msg("case %zu was not refused: %s", i, out.at);
         }
     }
@@ -101,18 +101,20 @@ static void writers_refuse_injection(void **state)
     buf_lit(&out, "kept");
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         http_field fields[] = {{STR("Good"), STR("value")}, bad[i]};
-        assert_int_equal(http1_write_request(&out, STR("GET"), STR("/"), fields, 2), BAY_INVALID);
-        assert_int_equal(http1_write_response(&out, 200, STR(""), fields, 2), BAY_INVALID);
-        assert_int_equal(http1_write_fields(&out, fields, 2), BAY_INVALID);
+        assert_int_equal(http1_write_request(&out, STR("GET"), STR("/"), fields, 2),
+                         BAY_ERR_INVALID);
+        assert_int_equal(http1_write_response(&out, 200, STR(""), fields, 2), BAY_ERR_INVALID);
+        assert_int_equal(http1_write_fields(&out, fields, 2), BAY_ERR_INVALID);
     }
     for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
-        assert_int_equal(http1_write_request(&out, STR("GET"), targets[i], NULL, 0), BAY_INVALID);
+        assert_int_equal(http1_write_request(&out, STR("GET"), targets[i], NULL, 0),
+                         BAY_ERR_INVALID);
     }
-    assert_int_equal(http1_write_request(&out, STR("G T"), STR("/"), NULL, 0), BAY_INVALID);
-    assert_int_equal(http1_write_request(&out, STR(""), STR("/"), NULL, 0), BAY_INVALID);
-    assert_int_equal(http1_write_response(&out, 99, STR(""), NULL, 0), BAY_INVALID);
-    assert_int_equal(http1_write_response(&out, 1000, STR(""), NULL, 0), BAY_INVALID);
-    assert_int_equal(http1_write_response(&out, 200, STR("O\r\nK"), NULL, 0), BAY_INVALID);
+    assert_int_equal(http1_write_request(&out, STR("G T"), STR("/"), NULL, 0), BAY_ERR_INVALID);
+    assert_int_equal(http1_write_request(&out, STR(""), STR("/"), NULL, 0), BAY_ERR_INVALID);
+    assert_int_equal(http1_write_response(&out, 99, STR(""), NULL, 0), BAY_ERR_INVALID);
+    assert_int_equal(http1_write_response(&out, 1000, STR(""), NULL, 0), BAY_ERR_INVALID);
+    assert_int_equal(http1_write_response(&out, 200, STR("O\r\nK"), NULL, 0), BAY_ERR_INVALID);
     assert_true(str_eq(buf_view(&out), STR("kept")));
     buf_fini(&out);
 }
@@ -126,7 +128,7 @@ static void a_full_buffer_is_left_as_it_was(void **state)
         buf out;
         buf_init(&out, max);
         bay_err err = http1_write_request(&out, STR("GET"), STR("/"), fields, 2);
-        assert_int_equal(err, max < whole.len ? BAY_LIMIT : BAY_OK);
+        assert_int_equal(err, max < whole.len ? BAY_ERR_LIMIT : BAY_OK);
         assert_int_equal(out.len, max < whole.len ? 0 : whole.len);
         if (max == whole.len) {
             assert_true(str_eq(buf_view(&out), whole));

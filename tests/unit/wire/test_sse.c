@@ -116,12 +116,12 @@ static const stream_case cases[] = {
     {"event message [a]\n", STR_INIT("retry: 9223372036854775808\ndata: a\n\n"), BAY_OK},
     /* bounds: 20 bytes of data */
     {"event message [01234567890123456789]\n", STR_INIT("data: 01234567890123456789\n\n"), BAY_OK},
-    {"event message [a]\n", STR_INIT("data: a\n\ndata: 012345678901234567890\n\n"), BAY_LIMIT},
+    {"event message [a]\n", STR_INIT("data: a\n\ndata: 012345678901234567890\n\n"), BAY_ERR_LIMIT},
     {"event message [0123456789\n012345678]\n", STR_INIT("data: 0123456789\ndata: 012345678\n\n"),
      BAY_OK},
-    {"", STR_INIT("data: 0123456789\ndata: 0123456789\n\n"), BAY_LIMIT},
+    {"", STR_INIT("data: 0123456789\ndata: 0123456789\n\n"), BAY_ERR_LIMIT},
     {"", STR_INIT(": 34 bytes are let through 67890123\n"), BAY_OK},
-    {"", STR_INIT(": 37 bytes are one too many 9012345678"), BAY_LIMIT},
+    {"", STR_INIT(": 37 bytes are one too many 9012345678"), BAY_ERR_LIMIT},
     {"", STR_INIT(":\n:\n:\n:\n:\n:\n:\n:\n:\n:\n:\n:\n:\n:\n:\n:\n:\n:\n:\n:\n"), BAY_OK},
 };
 
@@ -164,7 +164,7 @@ static void names_and_ids_are_bounded(void **state)
             }
             buf_lit(&bytes, "\ndata: a\n\n");
             assert_int_equal(sse_decoder_feed(&decoder, buf_view(&bytes), &consumed, &block),
-                             over ? BAY_LIMIT : BAY_OK);
+                             over ? BAY_ERR_LIMIT : BAY_OK);
             sse_decoder_fini(&decoder);
             buf_fini(&bytes);
         }
@@ -180,8 +180,8 @@ static void what_is_no_data_is_bounded(void **state)
         int count;
         bay_err err;
     } streams[] = {
-        {"data:\n", 20000, BAY_LIMIT},       {":\n", 40000, BAY_LIMIT},
-        {"event:x\n", 20000, BAY_LIMIT},     {"x\n", 40000, BAY_LIMIT},
+        {"data:\n", 20000, BAY_ERR_LIMIT},   {":\n", 40000, BAY_ERR_LIMIT},
+        {"event:x\n", 20000, BAY_ERR_LIMIT}, {"x\n", 40000, BAY_ERR_LIMIT},
         {"data:\n", 10000, BAY_OK},          {"data: 123456789\n", 20000, BAY_OK},
         {":\n\n", 100000, BAY_OK},           {"\n", 100000, BAY_OK},
         {"data:\ndata:\n\n", 20000, BAY_OK},
@@ -288,9 +288,9 @@ static void bad_events_are_not_written(void **state)
     buf out;
     buf_init(&out, 100);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        assert_int_equal(sse_write_event(&out, &bad[i]), BAY_INVALID);
+        assert_int_equal(sse_write_event(&out, &bad[i]), BAY_ERR_INVALID);
     }
-    assert_int_equal(sse_write_comment(&out, STR("a\nb")), BAY_INVALID);
+    assert_int_equal(sse_write_comment(&out, STR("a\nb")), BAY_ERR_INVALID);
     assert_int_equal(out.len, 0);
     buf_fini(&out);
 }
@@ -320,7 +320,7 @@ static void events_are_written_or_not_at_all(void **state)
             buf out;
             buf_init(&out, max);
             bay_err err = sse_write_event(&out, &written[i].event);
-            assert_int_equal(err, max < whole ? BAY_LIMIT : BAY_OK);
+            assert_int_equal(err, max < whole ? BAY_ERR_LIMIT : BAY_OK);
             assert_true(str_eq(buf_view(&out), max < whole ? STR("") : str_of(written[i].bytes)));
             buf_fini(&out);
         }
@@ -336,19 +336,19 @@ static void events_are_written_or_not_at_all(void **state)
 /* Lets `left` allocations pass and fails all later ones. */
 static size_t left;
 
-static void *count_alloc(void *user, size_t bytes)
+static void *count_alloc(size_t bytes, void *user)
 {
     (void)user;
     return left > 0 && left-- > 0 ? malloc(bytes) : NULL;
 }
 
-static void *count_resize(void *user, void *old, size_t bytes)
+static void *count_resize(void *old, size_t bytes, void *user)
 {
     (void)user;
     return left > 0 && left-- > 0 ? realloc(old, bytes) : NULL;
 }
 
-static void count_release(void *user, void *old)
+static void count_release(void *old, void *user)
 {
     (void)user;
     free(old);
@@ -360,9 +360,9 @@ static void every_allocation_may_fail(void **state)
     static const mem_hooks hooks = {count_alloc, count_resize, count_release, NULL};
     bay_str pieces[] = {STR("id: 1\neve"), STR("nt: x\ndata: a\ndata: b\n\n")};
     mem_set_hooks(&hooks);
-    bay_err err = BAY_NOMEM;
+    bay_err err = BAY_ERR_NOMEM;
     size_t tries = 0;
-    for (; err == BAY_NOMEM; tries++) {
+    for (; err == BAY_ERR_NOMEM; tries++) {
         sse_decoder decoder;
         sse_block block;
         size_t consumed;
@@ -372,7 +372,7 @@ static void every_allocation_may_fail(void **state)
         if (err == BAY_OK) {
             err = sse_decoder_feed(&decoder, pieces[1], &consumed, &block);
         }
-        assert_true(err == BAY_NOMEM || (err == BAY_OK && block.kind == SSE_EVENT));
+        assert_true(err == BAY_ERR_NOMEM || (err == BAY_OK && block.kind == SSE_EVENT));
         sse_decoder_fini(&decoder);
     }
     assert_int_equal(err, BAY_OK);

@@ -12,7 +12,7 @@
 #include "sdk/message_parts.h"
 #include "wire/header.h"
 
-static void operation_fault(bay_operation *self, bay_err err, const char *text)
+static void operation_fault(bay_caller_request *self, bay_err err, const char *text)
 {
     if (self->err == BAY_OK) {
         self->err = err;
@@ -22,9 +22,9 @@ static void operation_fault(bay_operation *self, bay_err err, const char *text)
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-static bay_operation *operation_new(bay_caller *caller, a2a_method method)
+static bay_caller_request *operation_new(bay_caller *caller, a2a_method method)
 {
-    bay_operation *self = caller != NULL ? mem_zalloc(sizeof(*self)) : NULL;
+    bay_caller_request *self = caller != NULL ? mem_zalloc(sizeof(*self)) : NULL;
     if (self == NULL) {
         return NULL;
     }
@@ -40,7 +40,7 @@ static bay_operation *operation_new(bay_caller *caller, a2a_method method)
     return self;
 }
 
-void sdk_operation_release(bay_operation *self)
+void sdk_operation_release(bay_caller_request *self)
 {
     buf *texts[] = {&self->message, &self->request, &self->configuration, &self->metadata,
                     &self->params};
@@ -53,11 +53,11 @@ void sdk_operation_release(bay_operation *self)
     asker_settings_fini(&self->fields);
     asker_settings_fini(&self->modes);
     sdk_assembly_free(self->assembly);
-    bay_response_free(self->item.answer);
+    bay_caller_reply_free(self->item.answer);
     mem_free(self);
 }
 
-void bay_operation_free(bay_operation *operation)
+void bay_caller_request_free(bay_caller_request *operation)
 {
     if (operation != NULL && operation->item.phase == ASKER_NEW) {
         sdk_operation_release(operation);
@@ -73,62 +73,62 @@ static void put_member(buf *out, const char *name, const char *value)
     buf_char(out, ',');
 }
 
-static bay_operation *operation_of(bay_caller *caller, a2a_method method, const char *name,
-                                   const char *value)
+static bay_caller_request *operation_of(bay_caller *caller, a2a_method method, const char *name,
+                                        const char *value)
 {
-    bay_operation *self = operation_new(caller, method);
+    bay_caller_request *self = operation_new(caller, method);
     if (self == NULL) {
         return NULL;
     }
     if (value == NULL || value[0] == '\0') {
-        operation_fault(self, BAY_INVALID, "no task is named");
+        operation_fault(self, BAY_ERR_INVALID, "no task is named");
     } else {
         put_member(&self->request, name, value);
     }
     return self;
 }
 
-bay_operation *bay_operation_send(bay_caller *caller, const bay_message *message)
+bay_caller_request *bay_caller_request_send(bay_caller *caller, const bay_message *message)
 {
-    bay_operation *self = operation_new(caller, A2A_SEND_MESSAGE);
+    bay_caller_request *self = operation_new(caller, A2A_SEND_MESSAGE);
     if (self == NULL) {
         return NULL;
     }
     self->is_message = true;
-    bay_err err = message != NULL ? sdk_message_write(message, &self->message) : BAY_NOMEM;
+    bay_err err = message != NULL ? sdk_message_write(message, &self->message) : BAY_ERR_NOMEM;
     if (err != BAY_OK) {
         operation_fault(self, err,
-                        err == BAY_INVALID ? "the message has no part, or one that is not valid"
-                                           : bay_err_text(err));
+                        err == BAY_ERR_INVALID ? "the message has no part, or one that is not valid"
+                                               : bay_err_text(err));
     }
     return self;
 }
 
-bay_operation *bay_operation_send_text(bay_caller *caller, const char *text)
+bay_caller_request *bay_caller_request_send_text(bay_caller *caller, const char *text)
 {
     bay_message *message = bay_message_new();
     bay_message_add_text(message, text != NULL ? text : "");
-    bay_operation *self = bay_operation_send(caller, message);
+    bay_caller_request *self = bay_caller_request_send(caller, message);
     bay_message_free(message);
     return self;
 }
 
-bay_operation *bay_operation_task(bay_caller *caller, const char *id)
+bay_caller_request *bay_caller_request_task(bay_caller *caller, const char *id)
 {
     return operation_of(caller, A2A_GET_TASK, "id", id);
 }
 
-bay_operation *bay_operation_list(bay_caller *caller)
+bay_caller_request *bay_caller_request_list(bay_caller *caller)
 {
     return operation_new(caller, A2A_LIST_TASKS);
 }
 
-bay_operation *bay_operation_cancel_task(bay_caller *caller, const char *id)
+bay_caller_request *bay_caller_request_task_cancel(bay_caller *caller, const char *id)
 {
     return operation_of(caller, A2A_CANCEL_TASK, "id", id);
 }
 
-bay_operation *bay_operation_subscribe(bay_caller *caller, const char *id)
+bay_caller_request *bay_caller_request_subscribe(bay_caller *caller, const char *id)
 {
     return operation_of(caller, A2A_SUBSCRIBE_TO_TASK, "id", id);
 }
@@ -141,7 +141,7 @@ static bay_err put_members(buf *out, const char *json)
     arena_init(&memory, CALLER_RESPONSE_MEMORY);
     bay_err err = json_parse(&doc, str_of(json), NULL, &memory, NULL);
     if (err == BAY_OK && !json_is(json_root(&doc), JSON_OBJECT)) {
-        err = BAY_TYPE;
+        err = BAY_ERR_TYPE;
     }
     if (err == BAY_OK) {
         json_iter members = json_iter_of(json_root(&doc));
@@ -157,45 +157,46 @@ static bay_err put_members(buf *out, const char *json)
     return err;
 }
 
-bay_operation *bay_operation_new(bay_caller *caller, const char *method, const char *request)
+bay_caller_request *bay_caller_request_new(bay_caller *caller, const char *method,
+                                           const char *request)
 {
     a2a_method found = A2A_METHODS;
     for (int i = 0; method != NULL && i < A2A_METHODS; i++) {
         found = str_eq(a2a_methods[i].name, str_of(method)) ? (a2a_method)i : found;
     }
-    bay_operation *self = operation_new(caller, found < A2A_METHODS ? found : A2A_GET_TASK);
+    bay_caller_request *self = operation_new(caller, found < A2A_METHODS ? found : A2A_GET_TASK);
     if (self == NULL) {
         return NULL;
     }
     if (found == A2A_METHODS) {
-        operation_fault(self, BAY_INVALID, "there is no such operation: \"GetTask\" is one");
+        operation_fault(self, BAY_ERR_INVALID, "there is no such operation: \"GetTask\" is one");
     } else if (request != NULL && put_members(&self->request, request) != BAY_OK) {
-        operation_fault(self, BAY_INVALID, "the request is no JSON object");
+        operation_fault(self, BAY_ERR_INVALID, "the request is no JSON object");
     }
     return self;
 }
 
 /* ---- filling --------------------------------------------------------------------------------- */
 
-static void replace_text(bay_operation *self, char **place, const char *text)
+static void replace_text(bay_caller_request *self, char **place, const char *text)
 {
     if (self == NULL) {
         return;
     }
     char *copy = text != NULL ? mem_dup(text, strlen(text)) : NULL;
     if (text != NULL && copy == NULL) {
-        operation_fault(self, BAY_NOMEM, "out of memory");
+        operation_fault(self, BAY_ERR_NOMEM, "out of memory");
     }
     mem_free(*place);
     *place = copy;
 }
 
-void bay_operation_for_task(bay_operation *operation, const char *id)
+void bay_caller_request_for_task(bay_caller_request *operation, const char *id)
 {
     replace_text(operation, operation != NULL ? &operation->task : NULL, id);
 }
 
-void bay_operation_for_context(bay_operation *operation, const char *id)
+void bay_caller_request_for_context(bay_caller_request *operation, const char *id)
 {
     if (operation != NULL && operation->method == A2A_LIST_TASKS && id != NULL) {
         put_member(&operation->request, "contextId", id);
@@ -204,19 +205,19 @@ void bay_operation_for_context(bay_operation *operation, const char *id)
     replace_text(operation, operation != NULL ? &operation->context : NULL, id);
 }
 
-void bay_operation_for_skill(bay_operation *operation, const char *id)
+void bay_caller_request_for_skill(bay_caller_request *operation, const char *id)
 {
     replace_text(operation, operation != NULL ? &operation->skill : NULL, id);
 }
 
-void bay_operation_return_immediately(bay_operation *operation)
+void bay_caller_request_return_immediately(bay_caller_request *operation)
 {
     if (operation != NULL) {
         buf_lit(&operation->configuration, "\"returnImmediately\":true,");
     }
 }
 
-void bay_operation_accept(bay_operation *operation, const char *media_type)
+void bay_caller_request_accept(bay_caller_request *operation, const char *media_type)
 {
     if (operation == NULL || media_type == NULL) {
         return;
@@ -227,14 +228,14 @@ void bay_operation_accept(bay_operation *operation, const char *media_type)
     }
 }
 
-void bay_operation_push(bay_operation *operation, const char *url, const char *token,
-                        const char *scheme, const char *credentials)
+void bay_caller_request_push(bay_caller_request *operation, const char *url, const char *token,
+                             const char *scheme, const char *credentials)
 {
     if (operation == NULL) {
         return;
     }
     if (url == NULL) {
-        operation_fault(operation, BAY_INVALID, "a webhook needs a URL");
+        operation_fault(operation, BAY_ERR_INVALID, "a webhook needs a URL");
         return;
     }
     json_writer out;
@@ -262,7 +263,7 @@ void bay_operation_push(bay_operation *operation, const char *url, const char *t
     buf_char(&operation->configuration, ',');
 }
 
-void bay_operation_history(bay_operation *operation, int most)
+void bay_caller_request_history(bay_caller_request *operation, int most)
 {
     if (operation != NULL && most >= 0) {
         buf_printf(operation->is_message ? &operation->configuration : &operation->request,
@@ -270,18 +271,18 @@ void bay_operation_history(bay_operation *operation, int most)
     }
 }
 
-void bay_operation_metadata(bay_operation *operation, const char *json)
+void bay_caller_request_metadata(bay_caller_request *operation, const char *json)
 {
     if (operation == NULL || json == NULL) {
         return;
     }
     buf_clear(&operation->metadata);
     if (put_members(&operation->metadata, json) != BAY_OK) {
-        operation_fault(operation, BAY_INVALID, "the metadata is no JSON object");
+        operation_fault(operation, BAY_ERR_INVALID, "the metadata is no JSON object");
     }
 }
 
-void bay_operation_page(bay_operation *operation, const char *page, int size)
+void bay_caller_request_page(bay_caller_request *operation, const char *page, int size)
 {
     if (operation == NULL) {
         return;
@@ -294,36 +295,37 @@ void bay_operation_page(bay_operation *operation, const char *page, int size)
     }
 }
 
-void bay_operation_state(bay_operation *operation, bay_state state)
+void bay_caller_request_state(bay_caller_request *operation, bay_task_state state)
 {
-    if (operation != NULL && state > BAY_STATE_UNKNOWN && state <= BAY_AUTH_REQUIRED) {
+    if (operation != NULL && state > BAY_TASK_STATE_UNKNOWN &&
+        state <= BAY_TASK_STATE_AUTH_REQUIRED) {
         buf_printf(&operation->request, "\"status\":\"%.*s\",",
                    BAY_STR(a2a_state_names[(int)state]));
     }
 }
 
-void bay_operation_artifacts(bay_operation *operation)
+void bay_caller_request_artifacts(bay_caller_request *operation)
 {
     if (operation != NULL) {
         buf_lit(&operation->request, "\"includeArtifacts\":true,");
     }
 }
 
-void bay_operation_after(bay_operation *operation, uint64_t event_id)
+void bay_caller_request_after(bay_caller_request *operation, uint64_t event_id)
 {
     if (operation != NULL) {
         operation->after = event_id;
     }
 }
 
-void bay_operation_header(bay_operation *operation, const char *name, const char *value)
+void bay_caller_request_header(bay_caller_request *operation, const char *name, const char *value)
 {
     if (operation == NULL) {
         return;
     }
     if (name == NULL || value == NULL || !header_name_is_valid(str_of(name)) ||
         strpbrk(value, "\r\n") != NULL) {
-        operation_fault(operation, BAY_INVALID, "a header field that is not valid");
+        operation_fault(operation, BAY_ERR_INVALID, "a header field that is not valid");
         return;
     }
     bay_err err = asker_settings_add(&operation->fields, CALLER_SETTINGS, name, value);
@@ -332,12 +334,12 @@ void bay_operation_header(bay_operation *operation, const char *name, const char
     }
 }
 
-void bay_operation_traceparent(bay_operation *operation, const char *traceparent)
+void bay_caller_request_traceparent(bay_caller_request *operation, const char *traceparent)
 {
-    bay_operation_header(operation, "traceparent", traceparent);
+    bay_caller_request_header(operation, "traceparent", traceparent);
 }
 
-void bay_operation_on_event(bay_operation *operation, bay_on_event event, void *user)
+void bay_caller_request_on_event(bay_caller_request *operation, bay_event_fn event, void *user)
 {
     if (operation == NULL) {
         return;
@@ -373,7 +375,7 @@ static void put_object(buf *out, const char *name, bay_str members)
     }
 }
 
-static void write_modes(bay_operation *self)
+static void write_modes(bay_caller_request *self)
 {
     if (self->modes.count == 0) {
         return;
@@ -386,7 +388,7 @@ static void write_modes(bay_operation *self)
     buf_lit(&self->configuration, "],");
 }
 
-static void write_message(bay_operation *self, buf *out)
+static void write_message(bay_caller_request *self, buf *out)
 {
     write_modes(self);
     buf_lit(out, "\"message\":{\"messageId\":\"");
@@ -407,7 +409,7 @@ static void write_message(bay_operation *self, buf *out)
     put_object(out, "metadata", buf_view(&self->metadata));
 }
 
-bay_err sdk_operation_write(bay_operation *self, buf *out, bay_diag *diag)
+bay_err sdk_operation_write(bay_caller_request *self, buf *out, bay_diag *diag)
 {
     if (self->err != BAY_OK) {
         return diag_set(diag, self->err, "%s", self->fault);

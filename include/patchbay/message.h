@@ -10,32 +10,14 @@
  * Errors: what cannot be added (no memory, JSON that is none, over a bound) is remembered, and the
  * message is refused where it is used, with the reason. Units: lengths in bytes. Threads: one at a
  * time for each message. Source: A2A 1.0.1 sections 4.1.3 to 4.1.6. */
-#ifndef PATCHBAY_A2A_H
-#define PATCHBAY_A2A_H
+#ifndef PATCHBAY_MESSAGE_H
+#define PATCHBAY_MESSAGE_H
 
 #include <patchbay/types.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* By the numbers of TaskState. The last four of the first row end a task; BAY_INPUT_REQUIRED and
- * BAY_AUTH_REQUIRED interrupt it. */
-typedef enum bay_state {
-    BAY_STATE_UNKNOWN,
-    BAY_SUBMITTED,
-    BAY_WORKING,
-    BAY_COMPLETED,
-    BAY_FAILED,
-    BAY_CANCELED,
-    BAY_INPUT_REQUIRED,
-    BAY_REJECTED,
-    BAY_AUTH_REQUIRED,
-} bay_state;
-
-/* "submitted", "input-required", …; static. */
-BAY_API const char *bay_state_text(bay_state state);
-BAY_API bool bay_state_is_final(bay_state state);
 
 typedef struct bay_message bay_message;
 
@@ -65,7 +47,7 @@ BAY_API bay_str bay_message_id(const bay_message *message);
 BAY_API bool bay_message_is_users(const bay_message *message);    /* else the agent's */
 BAY_API bay_str bay_message_metadata(const bay_message *message); /* raw JSON object, or empty */
 /* A text member of its metadata; empty when there is none. */
-BAY_API bay_str bay_message_meta(const bay_message *message, const char *name);
+BAY_API bay_str bay_message_metadata_str(const bay_message *message, const char *name);
 /* The task it refers to, in the order it names them; empty beyond the last. */
 BAY_API bay_str bay_message_reference(const bay_message *message, size_t index);
 /* The whole message: 1.0, raw JSON; empty for one that is being made. */
@@ -87,9 +69,10 @@ BAY_API void bay_message_add_url(bay_message *message, const char *url, const ch
                                  const char *media_type);
 BAY_API void bay_message_add_data(bay_message *message, const char *json);
 /* A text member of the metadata; the same name again is refused. */
-BAY_API void bay_message_add_meta(bay_message *message, const char *name, const char *value);
+BAY_API void bay_message_add_metadata(bay_message *message, const char *name, const char *value);
 /* The same with any JSON value. */
-BAY_API void bay_message_add_meta_json(bay_message *message, const char *name, const char *json);
+BAY_API void bay_message_add_metadata_json(bay_message *message, const char *name,
+                                           const char *json);
 /* It uses this extension. */
 BAY_API void bay_message_add_extension(bay_message *message, const char *uri);
 /* It refers to this task. */

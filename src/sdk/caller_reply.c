@@ -10,8 +10,8 @@ typedef struct response_artifact {
     bay_message parts;
 } response_artifact;
 
-struct bay_response {
-    bay_response_kind kind;
+struct bay_caller_reply {
+    bay_caller_reply_kind kind;
     char *text;
     size_t len;
     arena memory;
@@ -19,7 +19,7 @@ struct bay_response {
     json_val root; /* the task, message, update … itself */
     bay_str task;
     bay_str context;
-    bay_state state;
+    bay_task_state state;
     bool has_message;
     bay_message message;
     bay_str message_text;
@@ -34,13 +34,13 @@ struct bay_response {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static bay_err take_text(bay_response *self, json_val value, bay_str *out)
+static bay_err take_text(bay_caller_reply *self, json_val value, bay_str *out)
 {
     *out = STR("");
     return json_is(value, JSON_STRING) ? json_str(value, &self->memory, out) : BAY_OK;
 }
 
-static bay_err take_message(bay_response *self, json_val message)
+static bay_err take_message(bay_caller_reply *self, json_val message)
 {
     if (!json_is(message, JSON_OBJECT)) {
         return BAY_OK;
@@ -51,15 +51,15 @@ static bay_err take_message(bay_response *self, json_val message)
     return BAY_OK;
 }
 
-static bay_err take_status(bay_response *self, json_val status)
+static bay_err take_status(bay_caller_reply *self, json_val status)
 {
     bay_str name = {NULL, 0};
     (void)json_str_plain(json_get(status, STR("state")), &name);
-    self->state = (bay_state)a2a_state_of(name);
+    self->state = (bay_task_state)a2a_state_of(name);
     return take_message(self, json_get(status, STR("message")));
 }
 
-static bay_err take_artifact(bay_response *self, json_val artifact)
+static bay_err take_artifact(bay_caller_reply *self, json_val artifact)
 {
     response_artifact *one = &self->artifacts[self->artifact_count++];
     sdk_message_read(&one->parts, artifact, &self->memory);
@@ -67,17 +67,17 @@ static bay_err take_artifact(bay_response *self, json_val artifact)
     return err == BAY_OK ? take_text(self, json_get(artifact, STR("name")), &one->name) : err;
 }
 
-static bay_err reserve_artifacts(bay_response *self, size_t count)
+static bay_err reserve_artifacts(bay_caller_reply *self, size_t count)
 {
     self->artifacts = arena_array(&self->memory, count + 1, sizeof(*self->artifacts));
-    return self->artifacts != NULL ? BAY_OK : BAY_NOMEM;
+    return self->artifacts != NULL ? BAY_OK : BAY_ERR_NOMEM;
 }
 
-static bay_err take_history(bay_response *self, json_val history)
+static bay_err take_history(bay_caller_reply *self, json_val history)
 {
     self->history = arena_array(&self->memory, json_count(history) + 1, sizeof(*self->history));
     if (self->history == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     json_iter all = json_iter_of(history);
     while (json_next(&all)) {
@@ -86,10 +86,10 @@ static bay_err take_history(bay_response *self, json_val history)
     return BAY_OK;
 }
 
-static bay_err take_task(bay_response *self, json_val task)
+static bay_err take_task(bay_caller_reply *self, json_val task)
 {
     json_val artifacts = json_get(task, STR("artifacts"));
-    self->kind = BAY_RESPONSE_TASK;
+    self->kind = BAY_CALLER_REPLY_KIND_TASK;
     self->root = task;
     bay_err err = take_text(self, json_get(task, STR("id")), &self->task);
     err = err == BAY_OK ? take_text(self, json_get(task, STR("contextId")), &self->context) : err;
@@ -103,7 +103,7 @@ static bay_err take_task(bay_response *self, json_val task)
     return err;
 }
 
-static bay_err take_ids(bay_response *self, json_val value)
+static bay_err take_ids(bay_caller_reply *self, json_val value)
 {
     self->root = value;
     bay_err err = take_text(self, json_get(value, STR("taskId")), &self->task);
@@ -111,7 +111,7 @@ static bay_err take_ids(bay_response *self, json_val value)
 }
 
 /* A StreamResponse, or what SendMessage returns. */
-static bay_err take_event(bay_response *self, json_val root)
+static bay_err take_event(bay_caller_reply *self, json_val root)
 {
     json_val task = json_get(root, STR("task"));
     json_val message = json_get(root, STR("message"));
@@ -122,17 +122,17 @@ static bay_err take_event(bay_response *self, json_val root)
         return take_task(self, task);
     }
     if (!json_is(message, JSON_MISSING)) {
-        self->kind = BAY_RESPONSE_MESSAGE;
+        self->kind = BAY_CALLER_REPLY_KIND_MESSAGE;
         err = take_ids(self, message);
         return err == BAY_OK ? take_message(self, message) : err;
     }
     if (!json_is(status, JSON_MISSING)) {
-        self->kind = BAY_RESPONSE_STATUS;
+        self->kind = BAY_CALLER_REPLY_KIND_STATUS;
         err = take_ids(self, status);
         return err == BAY_OK ? take_status(self, json_get(status, STR("status"))) : err;
     }
     if (!json_is(artifact, JSON_MISSING)) {
-        self->kind = BAY_RESPONSE_ARTIFACT;
+        self->kind = BAY_CALLER_REPLY_KIND_ARTIFACT;
         err = take_ids(self, artifact);
         err = err == BAY_OK ? reserve_artifacts(self, 1) : err;
         return err == BAY_OK ? take_artifact(self, json_get(artifact, STR("artifact"))) : err;
@@ -140,14 +140,15 @@ static bay_err take_event(bay_response *self, json_val root)
     return BAY_OK;
 }
 
-static bay_err take_list(bay_response *self, bay_response_kind kind, bay_str name, json_val root)
+static bay_err take_list(bay_caller_reply *self, bay_caller_reply_kind kind, bay_str name,
+                         json_val root)
 {
     self->kind = kind;
     self->items = json_get(root, name);
     return take_text(self, json_get(root, STR("nextPageToken")), &self->next_page);
 }
 
-static bay_err read_result(bay_response *self, a2a_method method)
+static bay_err read_result(bay_caller_reply *self, a2a_method method)
 {
     json_val root = json_root(&self->doc);
     self->root = root;
@@ -156,18 +157,18 @@ static bay_err read_result(bay_response *self, a2a_method method)
     case A2A_CANCEL_TASK:
         return take_task(self, root);
     case A2A_LIST_TASKS:
-        return take_list(self, BAY_RESPONSE_TASKS, STR("tasks"), root);
+        return take_list(self, BAY_CALLER_REPLY_KIND_TASKS, STR("tasks"), root);
     case A2A_LIST_PUSH_CONFIGS:
-        return take_list(self, BAY_RESPONSE_PUSH, STR("configs"), root);
+        return take_list(self, BAY_CALLER_REPLY_KIND_PUSH, STR("configs"), root);
     case A2A_CREATE_PUSH_CONFIG:
     case A2A_GET_PUSH_CONFIG:
-        self->kind = BAY_RESPONSE_PUSH;
+        self->kind = BAY_CALLER_REPLY_KIND_PUSH;
         return take_text(self, json_get(root, STR("taskId")), &self->task);
     case A2A_DELETE_PUSH_CONFIG:
-        self->kind = BAY_RESPONSE_EMPTY;
+        self->kind = BAY_CALLER_REPLY_KIND_EMPTY;
         return BAY_OK;
     case A2A_GET_EXTENDED_CARD:
-        self->kind = BAY_RESPONSE_CARD;
+        self->kind = BAY_CALLER_REPLY_KIND_CARD;
         return BAY_OK;
     default:
         return take_event(self, root);
@@ -175,11 +176,11 @@ static bay_err read_result(bay_response *self, a2a_method method)
 }
 
 bay_err sdk_response_new(a2a_method method, bool is_event, bay_str json, uint64_t event_id,
-                         bay_response **out)
+                         bay_caller_reply **out)
 {
-    bay_response *self = mem_zalloc(sizeof(*self));
+    bay_caller_reply *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return BAY_NOMEM;
+        return BAY_ERR_NOMEM;
     }
     arena_init(&self->memory, CALLER_RESPONSE_MEMORY);
     self->event_id = event_id;
@@ -187,7 +188,7 @@ bay_err sdk_response_new(a2a_method method, bool is_event, bay_str json, uint64_
     self->text = json.len <= CALLER_RESPONSE_BYTES ? mem_dup(json.at, json.len) : NULL;
     bay_err err = BAY_OK;
     if (self->text == NULL) {
-        err = json.len <= CALLER_RESPONSE_BYTES ? BAY_NOMEM : BAY_LIMIT;
+        err = json.len <= CALLER_RESPONSE_BYTES ? BAY_ERR_NOMEM : BAY_ERR_LIMIT;
     } else {
         err = json_parse(&self->doc, (bay_str){self->text, self->len}, NULL, &self->memory, NULL);
     }
@@ -195,14 +196,14 @@ bay_err sdk_response_new(a2a_method method, bool is_event, bay_str json, uint64_
         err = read_result(self, is_event ? A2A_SEND_MESSAGE : method);
     }
     if (err != BAY_OK) {
-        bay_response_free(self);
+        bay_caller_reply_free(self);
         return err;
     }
     *out = self;
     return BAY_OK;
 }
 
-void bay_response_free(bay_response *response)
+void bay_caller_reply_free(bay_caller_reply *response)
 {
     if (response != NULL) {
         arena_fini(&response->memory);
@@ -213,110 +214,110 @@ void bay_response_free(bay_response *response)
 
 /* ---- views ----------------------------------------------------------------------------------- */
 
-bay_response_kind bay_response_kind_of(const bay_response *response)
+bay_caller_reply_kind bay_caller_reply_kind_of(const bay_caller_reply *response)
 {
-    return response != NULL ? response->kind : BAY_RESPONSE_OTHER;
+    return response != NULL ? response->kind : BAY_CALLER_REPLY_KIND_OTHER;
 }
 
-bay_str bay_response_json(const bay_response *response)
+bay_str bay_caller_reply_json(const bay_caller_reply *response)
 {
     return response != NULL ? (bay_str){response->text, response->len} : (bay_str){NULL, 0};
 }
 
-bay_str bay_response_task(const bay_response *response)
+bay_str bay_caller_reply_task(const bay_caller_reply *response)
 {
     return response != NULL ? response->task : (bay_str){NULL, 0};
 }
 
-bay_str bay_response_context(const bay_response *response)
+bay_str bay_caller_reply_context(const bay_caller_reply *response)
 {
     return response != NULL ? response->context : (bay_str){NULL, 0};
 }
 
-bay_state bay_response_state(const bay_response *response)
+bay_task_state bay_caller_reply_state(const bay_caller_reply *response)
 {
-    return response != NULL ? response->state : BAY_STATE_UNKNOWN;
+    return response != NULL ? response->state : BAY_TASK_STATE_UNKNOWN;
 }
 
-const bay_message *bay_response_message(const bay_response *response)
+const bay_message *bay_caller_reply_message(const bay_caller_reply *response)
 {
     return response != NULL && response->has_message ? &response->message : NULL;
 }
 
-bay_str bay_response_text(const bay_response *response)
+bay_str bay_caller_reply_text(const bay_caller_reply *response)
 {
     return response != NULL ? response->message_text : (bay_str){NULL, 0};
 }
 
-size_t bay_response_history_count(const bay_response *response)
+size_t bay_caller_reply_history_count(const bay_caller_reply *response)
 {
     return response != NULL ? response->history_count : 0;
 }
 
-const bay_message *bay_response_history(const bay_response *response, size_t index)
+const bay_message *bay_caller_reply_history(const bay_caller_reply *response, size_t index)
 {
-    return index < bay_response_history_count(response) ? &response->history[index] : NULL;
+    return index < bay_caller_reply_history_count(response) ? &response->history[index] : NULL;
 }
 
-size_t bay_response_artifact_count(const bay_response *response)
+size_t bay_caller_reply_artifact_count(const bay_caller_reply *response)
 {
     return response != NULL ? response->artifact_count : 0;
 }
 
-static const response_artifact *artifact_at(const bay_response *response, size_t index)
+static const response_artifact *artifact_at(const bay_caller_reply *response, size_t index)
 {
-    return index < bay_response_artifact_count(response) ? &response->artifacts[index] : NULL;
+    return index < bay_caller_reply_artifact_count(response) ? &response->artifacts[index] : NULL;
 }
 
-bay_str bay_response_artifact_id(const bay_response *response, size_t index)
+bay_str bay_caller_reply_artifact_id(const bay_caller_reply *response, size_t index)
 {
     const response_artifact *one = artifact_at(response, index);
     return one != NULL ? one->id : (bay_str){NULL, 0};
 }
 
-bay_str bay_response_artifact_name(const bay_response *response, size_t index)
+bay_str bay_caller_reply_artifact_name(const bay_caller_reply *response, size_t index)
 {
     const response_artifact *one = artifact_at(response, index);
     return one != NULL ? one->name : (bay_str){NULL, 0};
 }
 
-const bay_message *bay_response_artifact(const bay_response *response, size_t index)
+const bay_message *bay_caller_reply_artifact(const bay_caller_reply *response, size_t index)
 {
     const response_artifact *one = artifact_at(response, index);
     return one != NULL ? &one->parts : NULL;
 }
 
-bool bay_response_appends(const bay_response *response)
+bool bay_caller_reply_appends(const bay_caller_reply *response)
 {
     return response != NULL && json_true(json_get(response->root, STR("append")));
 }
 
-bool bay_response_is_last_chunk(const bay_response *response)
+bool bay_caller_reply_is_last_chunk(const bay_caller_reply *response)
 {
     return response != NULL && json_true(json_get(response->root, STR("lastChunk")));
 }
 
-uint64_t bay_response_event_id(const bay_response *response)
+uint64_t bay_caller_reply_event_id(const bay_caller_reply *response)
 {
     return response != NULL ? response->event_id : 0;
 }
 
-size_t bay_response_count(const bay_response *response)
+size_t bay_caller_reply_count(const bay_caller_reply *response)
 {
     return response != NULL ? json_count(response->items) : 0;
 }
 
-bay_str bay_response_item(const bay_response *response, size_t index)
+bay_str bay_caller_reply_item(const bay_caller_reply *response, size_t index)
 {
     return response != NULL ? json_raw(json_item(response->items, index)) : (bay_str){NULL, 0};
 }
 
-bay_str bay_response_next_page(const bay_response *response)
+bay_str bay_caller_reply_next_page(const bay_caller_reply *response)
 {
     return response != NULL ? response->next_page : (bay_str){NULL, 0};
 }
 
-bay_str bay_response_member(const bay_response *response, const char *name)
+bay_str bay_caller_reply_str(const bay_caller_reply *response, const char *name)
 {
     bay_str text = {NULL, 0};
     if (response == NULL || name == NULL) {
