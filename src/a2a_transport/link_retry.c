@@ -181,6 +181,10 @@ static bay_err take_event(a2a_link_call *self, json_val event, bay_str id, bool 
     if (self->is_resumed && is_snapshot) {
         return a2a_stream_state_difference(&self->seen, task, tell_difference, self);
     }
+    if (self->is_resumed && !is_last && number == 0 &&
+        a2a_stream_state_was_told(&self->seen, event)) {
+        return BAY_OK;
+    }
     bay_err err = a2a_stream_state_note(&self->seen, event);
     if (err != BAY_OK) {
         return err;

@@ -213,7 +213,7 @@ static void write_status_event(json_writer *out, json_val task)
     json_close_object(out);
 }
 
-/* How many of its parts were told already; all of them: SIZE_MAX. */
+/* How many parts of `artifact` were told already; all of them: SIZE_MAX. */
 static size_t parts_told(const a2a_stream_state_artifact *known, json_val artifact)
 {
     if (known == NULL) {
@@ -282,4 +282,18 @@ bay_err a2a_stream_state_difference(a2a_stream_state *self, json_val task,
         err = tell_artifact(self, task, artifacts.value, tell, user);
     }
     return err == BAY_OK ? tell_status(self, task, tell, user) : err;
+}
+
+bool a2a_stream_state_was_told(a2a_stream_state *self, json_val event)
+{
+    json_val status = json_get(json_get(event, STR("statusUpdate")), STR("status"));
+    if (!json_is(status, JSON_MISSING)) {
+        a2a_state state;
+        return self->status == status_hash(status, &state);
+    }
+    json_val update = json_get(event, STR("artifactUpdate"));
+    json_val artifact = json_get(update, STR("artifact"));
+    return !json_is(artifact, JSON_MISSING) && !json_true(json_get(update, STR("append"))) &&
+           !json_true(json_get(update, STR("lastChunk"))) &&
+           parts_told(find_artifact(self, artifact_key(artifact)), artifact) == SIZE_MAX;
 }

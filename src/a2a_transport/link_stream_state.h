@@ -45,4 +45,9 @@ typedef bay_err (*a2a_stream_state_tell)(void *user, json_val event);
 bay_err a2a_stream_state_difference(a2a_stream_state *self, json_val task,
                                     a2a_stream_state_tell tell, void *user) BAY_MUST_CHECK;
 
+/* `event` says only what was told: the status that the task has, or an artifact as it is. An agent
+ * may put what happens while a stream is taken up into the task and into an event. Parts that
+ * are appended, and the last ones, always count as new. */
+bool a2a_stream_state_was_told(a2a_stream_state *self, json_val event);
+
 #endif

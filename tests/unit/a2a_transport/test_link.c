@@ -399,6 +399,25 @@ static void an_artifact_that_became_another_is_told_whole(void **state)
                            PART("z")) "\n" STATUS("COMPLETED") "\nlast\nend\n");
 }
 
+/* An agent whose task holds already what its events say next. */
+static void what_the_task_told_is_not_told_by_events_again(void **state)
+{
+    (void)state;
+    static rig self;
+    static const agent_step steps[] = {
+        CUT_FIRST,
+        {.expects = "SubscribeToTask",
+         .body = EVENT("{\"task\":" TASK_WITH("WORKING", ARTIFACTS(PART("z"))) "}")
+             EVENT(CHUNK(PART("z"))) EVENT(STATUS("WORKING")) EVENT(APPEND(PART("z")))
+                 EVENT(CHUNK(PART("z"))) EVENT(STATUS("COMPLETED")),
+         .is_stream = true}};
+    play(&self, A2A_SEND_STREAMING_MESSAGE, MESSAGE, steps, 2);
+    assert_told(
+        &self,
+        TASK("WORKING") "\n" CHUNK(PART("a") "," PART("b")) "\n" CHUNK(PART("z")) "\n" APPEND(
+            PART("z")) "\n" CHUNK(PART("z")) "\n" STATUS("COMPLETED") "\nlast\nend\n");
+}
+
 static void numbered_events_are_asked_for_by_number(void **state)
 {
     (void)state;
@@ -782,6 +801,7 @@ int main(void)
         cmocka_unit_test(a_cut_before_the_first_event_is_a_failure),
         cmocka_unit_test(a_cut_stream_goes_on_with_the_rest_of_the_task),
         cmocka_unit_test(an_artifact_that_became_another_is_told_whole),
+        cmocka_unit_test(what_the_task_told_is_not_told_by_events_again),
         cmocka_unit_test(numbered_events_are_asked_for_by_number),
         cmocka_unit_test(a_stream_that_ends_too_early_is_taken_up),
         cmocka_unit_test(interrupted_tasks_end_their_stream),
