@@ -31,12 +31,13 @@ typedef struct agent_place {
     const char *message; /* that begins a task which stays open */
     bool is_own;
     bool has_webhooks;
+    int tools_called; /* by the two tasks, after their answers */
 } agent_place;
 
 static const agent_place places[] = {
-    {"/a2a/far", MESSAGE("{'text':'x'}", ",'metadata':{'skillId':'ask'}"), false, true},
-    {"/a2a/made", MESSAGE("{'data':{'tool':'a.hold','arguments':{}}}", ""), false, false},
-    {"/", MESSAGE("{'text':'x'}", ",'metadata':{'skillId':'ask'}"), true, true},
+    {"/a2a/far", MESSAGE("{'text':'x'}", ",'metadata':{'skillId':'ask'}"), false, true, 0},
+    {"/a2a/made", MESSAGE("{'data':{'tool':'a.hold','arguments':{}}}", ""), false, false, 2},
+    {"/", MESSAGE("{'text':'x'}", ",'metadata':{'skillId':'ask'}"), true, true, 0},
 };
 
 static uint16_t port_of(const agent_place *at)
@@ -115,6 +116,7 @@ static void tasks_of_one_are_not_there_for_the_other(void **state)
         /* the same messageId is another message when another sends it */
         begin_task(at, "bob", his, other);
         assert_string_not_equal(his, task);
+        watch_wait_asked(CALL_MCP, at->tools_called);
         door_server_release(&rig.server, "done");
         watch_wait_over(watch_count(&door_seen.asked));
     }
