@@ -53,6 +53,11 @@ void mem_trim(void)
     }
 }
 
+void mem_trim_large(void)
+{
+    trim_large_blocks();
+}
+
 void *mem_alloc(size_t bytes)
 {
     note_use();

@@ -22,6 +22,10 @@ bool mem_was_used(void);
  * heap for milliseconds: after much was freed, and off a loop's thread. */
 void mem_trim(void);
 
+/* From now on the C library's heap gives blocks of a megabyte and more back when they are freed.
+ * For programs that are ours: it is a setting of the process. */
+void mem_trim_large(void);
+
 void *mem_alloc(size_t bytes);              /* uninitialised; NULL when out of memory */
 void *mem_zalloc(size_t bytes);             /* zeroed */
 void *mem_array(size_t count, size_t size); /* zeroed; NULL also when count * size overflows */

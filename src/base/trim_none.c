@@ -1,6 +1,10 @@
-/* Where the C library has no such call, or does it by itself. */
+/* Where the C library has no such calls, or does it by itself. */
 #include "base/trim.h"
 
 void trim_heap(void)
+{
+}
+
+void trim_large_blocks(void)
 {
 }

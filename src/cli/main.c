@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <sys/prctl.h>
 
+#include "base/mem.h"
 #include "base/str.h"
 #include "cli/commands.h"
 #include "cli/say.h"
@@ -53,6 +54,7 @@ int main(int argc, char **argv)
     cli_arguments arguments;
     bay_diag diag = {0};
     signal(SIGPIPE, SIG_IGN);
+    mem_trim_large();
     prctl(PR_SET_DUMPABLE,
           0); /* configurations hold secrets: no core file, no reader of our memory */
     if (cli_parse(argc, argv, &arguments, &diag) != BAY_OK) {

@@ -171,8 +171,9 @@ void sdk_buf_borrow(bay_call *call, buf *out);
 void sdk_buf_return(bay_server *server, buf *used); /* on the loop only */
 
 /* delivery.c */
-/* Sends it, from whatever thread, exactly once; the call is gone afterwards. NULL: no memory. */
-void sdk_call_send(bay_call *call, const bay_result *result);
+/* Sends it, from any thread, exactly once; the call is gone afterwards, and a large result is empty.
+ * NULL: no memory. */
+void sdk_call_send(bay_call *call, bay_result *result);
 /* Loop only: the client gets this instead of what the handler may still say; what it was asked is
  * answered by nobody. The caller holds a reference, or the call may be gone afterwards. */
 void sdk_call_give_up(bay_call *call, const call_note *note);

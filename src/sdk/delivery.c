@@ -311,7 +311,7 @@ static void answer_error(bay_call *call, int code, bay_str message)
     delivery_answer(call, &(call_note){.kind = NOTE_ERROR, .code = code, .text = message}, NULL);
 }
 
-void sdk_call_send(bay_call *call, const bay_result *result)
+void sdk_call_send(bay_call *call, bay_result *result)
 {
     if (!call_claim(call)) {
         return;
@@ -332,6 +332,10 @@ void sdk_call_send(bay_call *call, const bay_result *result)
     buf *out = is_on_loop ? &server->scratch : &local;
     buf_clear(out);
     sdk_result_write_members(result, call->request->revision, out);
+    if (out->cap > SERVER_SPARE_KEEPS) {
+        buf_fini(
+            &result->items); /* `out` has them: not twice, while the engine makes its message */
+    }
     if (out->err == BAY_OK) {
         delivery_answer(call, &(call_note){.kind = NOTE_RESULT, .text = buf_view(out)},
                         is_on_loop ? NULL : out);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "front/listen_address.h"
 
@@ -19,6 +20,7 @@ static void stderr_sink(log_level level, const char *component, const char *text
 void program_begin(void)
 {
     signal(SIGPIPE, SIG_IGN);
+    mem_trim_large();
     log_set_sink(LOG_WARN, stderr_sink, NULL);
 }
 
