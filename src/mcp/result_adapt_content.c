@@ -1,9 +1,10 @@
 /* Content that a client's revision does not know yet, said in kinds that it does: audio (since
- * 2025-03-26) as an embedded resource, a resource link (since 2025-06-18) as a text, structured
+ * 2025-03-26) as an embedded blob, a resource link (since 2025-06-18) as an embedded text, structured
  * content (since 2025-06-18; since 2026-07-28 it need be no object) as a text where none is there.
  * A client that reads strictly would refuse the whole result otherwise. All other members stay,
  * byte for byte: no revision forbids members that it does not know. */
 #include "base/check.h"
+#include "mcp/older_content.h"
 #include "mcp/result_adapt.h"
 
 /* The member that holds the content, or "" when the result of this method has none. */
@@ -84,52 +85,47 @@ result_adapt_newer result_adapt_newer_content(const request *to, json_val result
     return newer;
 }
 
-static void put_audio(json_writer *writer, json_val content)
+/* What stands between a string's quotes, escapes and all; empty: it is no string. */
+static bay_str inside(json_val string)
+{
+    bay_str raw = json_raw(string);
+    return json_is(string, JSON_STRING) ? (bay_str){raw.at + 1, raw.len - 2} : STR("");
+}
+
+static void put_audio(json_writer *writer, json_val content, unsigned number)
 {
     static const bay_str replaced[] = {STR_INIT("type"), STR_INIT("data"), STR_INIT("mimeType")};
     json_open_object(writer);
-    json_key_lit(writer, "type");
-    json_put_str(writer, STR("resource"));
-    json_key_lit(writer, "resource");
-    json_open_object(writer);
-    json_key_lit(writer, "uri");
-    json_put_str(writer, STR("data:audio"));
-    json_key_lit(writer, "mimeType");
-    json_put_val(writer, json_get(content, STR("mimeType")));
-    json_key_lit(writer, "blob");
+    mcp_older_open_audio(writer, number, json_raw(json_get(content, STR("mimeType"))));
     json_put_val(writer, json_get(content, STR("data")));
     json_close_object(writer);
     json_put_members(writer, content, replaced, ARRAY_LEN(replaced));
     json_close_object(writer);
 }
 
-/* What stands between a string's quotes, escapes and all. */
-static bay_str inside(json_val string)
-{
-    bay_str raw = json_raw(string);
-    return (bay_str){raw.at + 1, raw.len - 2};
-}
-
 static void put_link(json_writer *writer, json_val content)
 {
-    static const bay_str replaced[] = {STR_INIT("type"), STR_INIT("name"), STR_INIT("uri")};
+    static const bay_str replaced[] = {STR_INIT("type"), STR_INIT("uri")};
+    json_val size = json_get(content, STR("size"));
+    mcp_older_link link = {
+        .uri = inside(json_get(content, STR("uri"))),
+        .name = inside(json_get(content, STR("name"))),
+        .title = inside(json_get(content, STR("title"))),
+        .description = inside(json_get(content, STR("description"))),
+        .mime_type = inside(json_get(content, STR("mimeType"))),
+        .size = json_is(size, JSON_NUMBER) ? json_raw(size) : STR(""),
+    };
     json_open_object(writer);
-    json_key_lit(writer, "type");
-    json_put_str(writer, STR("text"));
-    json_key_lit(writer, "text");
-    json_put_raw(writer, STR("\""));
-    buf_str(writer->out, inside(json_get(content, STR("name"))));
-    buf_lit(writer->out, ": ");
-    buf_str(writer->out, inside(json_get(content, STR("uri"))));
-    buf_char(writer->out, '"');
+    mcp_older_put_link(writer, &link);
     json_put_members(writer, content, replaced, ARRAY_LEN(replaced));
     json_close_object(writer);
 }
 
-static void put_content(json_writer *writer, const request *to, json_val content)
+/* `number`: its place in the result, from 1 on. */
+static void put_content(json_writer *writer, const request *to, json_val content, unsigned number)
 {
     if (is_new_audio(to, content)) {
-        put_audio(writer, content);
+        put_audio(writer, content, number);
     } else if (is_new_link(to, content)) {
         put_link(writer, content);
     } else {
@@ -154,16 +150,16 @@ void result_adapt_put_content(json_writer *writer, const request *to,
     json_key(writer, newer->content);
     json_open_array(writer);
     json_iter iter = json_iter_of(json_get(result, newer->content));
-    while (json_next(&iter)) {
+    for (unsigned number = 1; json_next(&iter); number++) {
         if (to->shown.method->id == MCP_TOOLS_CALL || !json_is(iter.value, JSON_OBJECT)) {
-            put_content(writer, to, iter.value);
+            put_content(writer, to, iter.value, number);
             continue;
         }
         json_open_object(writer);
         json_put_members(writer, iter.value, replaced, ARRAY_LEN(replaced));
         if (!json_is(content_of(to, iter.value), JSON_MISSING)) {
             json_key_lit(writer, "content");
-            put_content(writer, to, content_of(to, iter.value));
+            put_content(writer, to, content_of(to, iter.value), number);
         }
         json_close_object(writer);
     }

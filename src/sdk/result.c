@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "mcp/older_content.h"
 #include "sdk/server_parts.h"
 #include "wire/base64.h"
 
@@ -191,6 +192,16 @@ void bay_result_image(bay_result *self, const void *bytes, size_t len, const cha
     put_media(self, "image", bytes, len, mime_type);
 }
 
+/* An element written whole, by a writer; something may still be added to it. */
+static void item_close_written(bay_result *self, json_writer *writer)
+{
+    json_close_object(writer);
+    if (self->items.err == BAY_OK) {
+        self->items.len--; /* the brace is written anew */
+    }
+    item_close(self);
+}
+
 /* Audio content exists since 2025-03-26; before that the bytes travel as an embedded resource. */
 void bay_result_audio(bay_result *self, const void *bytes, size_t len, const char *mime_type)
 {
@@ -201,13 +212,20 @@ void bay_result_audio(bay_result *self, const void *bytes, size_t len, const cha
         put_media(self, "audio", bytes, len, mime_type);
         return;
     }
+    buf mime;
+    json_writer writer;
+    buf_init(&mime, SERVER_MAX_RESULT);
+    json_quote(&mime, mime_or_bytes(mime_type));
     item_open(self);
-    put_quoted(&self->items, "{\"type\":\"resource\",\"resource\":{\"uri\":", STR("data:audio"));
-    put_quoted(&self->items, ",\"mimeType\":", mime_or_bytes(mime_type));
-    buf_lit(&self->items, ",\"blob\":");
-    put_base64(self, bytes, len);
-    buf_char(&self->items, '}');
-    item_close(self);
+    json_writer_init(&writer, &self->items);
+    json_open_object(&writer);
+    mcp_older_open_audio(&writer, (unsigned)self->count, buf_view(&mime));
+    size_t opened = json_open_word(&writer);
+    base64_encode(&self->items, (bay_str){bytes, len}, BASE64_STANDARD);
+    json_close_word(&writer, opened);
+    json_close_object(&writer);
+    item_close_written(self, &writer);
+    buf_fini(&mime);
 }
 
 static void open_embedded(bay_result *self, const char *uri, const char *mime_type)
@@ -243,7 +261,43 @@ void bay_result_resource_blob(bay_result *self, const char *uri, const char *mim
     item_close(self);
 }
 
-/* Resource links exist since 2025-06-18; before that the link is a line of text. */
+/* For clients that know no links; each part as between the quotes of a JSON string. */
+static void put_older_link(bay_result *self, bay_str uri, bay_str name, const char *mime_type)
+{
+    const bay_str parts[] = {uri, name, str_of(mime_type)};
+    bay_str inside[ARRAY_LEN(parts)];
+    size_t ends[ARRAY_LEN(parts)];
+    buf text;
+    json_writer writer;
+    buf_init(&text, SERVER_MAX_RESULT);
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+        json_quote(&text, parts[i]);
+        ends[i] = text.len;
+    }
+    for (size_t i = 0; text.err == BAY_OK && i < ARRAY_LEN(parts); i++) {
+        size_t start = i > 0 ? ends[i - 1] : 0;
+        inside[i] = (bay_str){text.at + start + 1, ends[i] - start - 2};
+    }
+    if (text.err == BAY_OK) {
+        mcp_older_link link = {.uri = inside[0], .name = inside[1], .mime_type = inside[2]};
+        item_open(self);
+        json_writer_init(&writer, &self->items);
+        json_open_object(&writer);
+        mcp_older_put_link(&writer, &link);
+        json_key_lit(&writer, "name");
+        json_put_str(&writer, name);
+        if (mime_type != NULL) {
+            json_key_lit(&writer, "mimeType");
+            json_put_str(&writer, str_of(mime_type));
+        }
+        item_close_written(self, &writer);
+    } else {
+        self->fault = out_of_memory;
+    }
+    buf_fini(&text);
+}
+
+/* Resource links exist since 2025-06-18; before that the link is an embedded text. */
 void bay_result_link(bay_result *self, const char *uri, const char *name, const char *mime_type)
 {
     if (!result_takes_content(self)) {
@@ -251,7 +305,7 @@ void bay_result_link(bay_result *self, const char *uri, const char *name, const 
     }
     const char *shown = name != NULL ? name : uri != NULL ? uri : "";
     if (self->call->request->revision->id < MCP_REV_2025_06_18) {
-        bay_result_textf(self, "%s: %s", shown, uri != NULL ? uri : "");
+        put_older_link(self, str_of(uri), str_of(shown), mime_type);
         return;
     }
     item_open(self);

@@ -264,8 +264,6 @@ FIELDS = [
     (LISTS, without_until("2025-06-18"), ("items", "*", "_meta"), WHOLE),
     (LISTS, without_until("2025-03-26"), ("items", "*", "annotations"), WHOLE),
     (LISTS, without_until("2025-11-25"), ("items", "*", "icons"), WHOLE),
-    (("links",), without_until("2025-06-18"), ("result", "content", "*", "mimeType"),
-     "a link becomes a line of text; what else it says stays with it"),
     (("tools",), modern_server, ("items", "*", "execution"),
      "a server of the tasks extension may run any tool as a task: said in the words of 2025-11-25, to all"),
     (("structured",), without_until("2025-06-18"), ("result", "structuredContent"),

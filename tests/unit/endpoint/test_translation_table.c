@@ -137,9 +137,12 @@ typedef struct result_row {
 #define FILE "{'type':'resource','resource':{'uri':'x:y','text':'t','n':1.0}}"
 #define AUDIO "{'type':'audio','data':'AQ==','mimeType':'audio/wav'}"
 #define OLD_AUDIO                                                                                  \
-    "{'type':'resource','resource':{'uri':'data:audio','mimeType':'audio/wav','blob':'AQ=='}}"
+    "{'type':'resource','resource':{'uri':'cid:audio-1@patchbay','mimeType':'audio/wav','blob':"   \
+    "'AQ=='}}"
 #define LINK "{'type':'resource_link','name':'n','uri':'x:y'}"
-#define OLD_LINK "{'type':'text','text':'n: x:y'}"
+#define OLD_LINK                                                                                   \
+    "{'type':'resource','resource':{'uri':'x:y','mimeType':'text/plain','text':'n\\nx:y'},'name':" \
+    "'n'}"
 
 static const result_row results[] = {
     /* unknown members stay, trace context too */

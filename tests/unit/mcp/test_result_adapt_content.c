@@ -5,10 +5,12 @@
     "{\"type\":\"audio\",\"mimeType\":\"audio\\/wav\",\"data\":\"AQ==\",\"annotations\":{}}"
 #define LINK                                                                                       \
     "{\"uri\":\"x:\\u0061\",\"type\":\"resource_link\",\"name\":\"a \\\"b\\\"\",\"size\":1.0}"
-#define OLD_AUDIO                                                                                  \
-    "{\"type\":\"resource\",\"resource\":{\"uri\":\"data:audio\",\"mimeType\":\"audio\\/wav\","    \
-    "\"blob\":\"AQ==\"},\"annotations\":{}}"
-#define OLD_LINK "{\"type\":\"text\",\"text\":\"a \\\"b\\\": x:\\u0061\",\"size\":1.0}"
+#define OLD_AUDIO(number)                                                                          \
+    "{\"type\":\"resource\",\"resource\":{\"uri\":\"cid:audio-" number                             \
+    "@patchbay\",\"mimeType\":\"audio\\/wav\",\"blob\":\"AQ==\"},\"annotations\":{}}"
+#define OLD_LINK                                                                                   \
+    "{\"type\":\"resource\",\"resource\":{\"uri\":\"x:\\u0061\",\"mimeType\":\"text/plain\","      \
+    "\"text\":\"a \\\"b\\\"\\nx:\\u0061, 1.0 bytes\"},\"name\":\"a \\\"b\\\"\",\"size\":1.0}"
 #define PLAIN "{ \"type\":\"text\",\"text\":\"t\" }"
 
 static void answer_error(bench *self, mcp_request *request, const char *error)
@@ -87,7 +89,7 @@ static void each_revision_gets_kinds_that_it_knows(void **state)
     (void)state;
     static const char all[] = "{\"_meta\":{},\"content\":[" PLAIN "," AUDIO "," LINK "],\"n\":1.0}";
     expect("2024-11-05", "tools/call", all,
-           "{\"_meta\":{},\"n\":1.0,\"content\":[" PLAIN "," OLD_AUDIO "," OLD_LINK "]}");
+           "{\"_meta\":{},\"n\":1.0,\"content\":[" PLAIN "," OLD_AUDIO("2") "," OLD_LINK "]}");
     expect("2025-03-26", "tools/call", all,
            "{\"_meta\":{},\"n\":1.0,\"content\":[" PLAIN "," AUDIO "," OLD_LINK "]}");
     expect("2025-06-18", "tools/call", all, all);
@@ -102,9 +104,37 @@ static void messages_of_prompts_too(void **state)
            "{\"resultType\":\"complete\",\"messages\":[7,{\"role\":\"user\"},{\"role\":\"user\","
            "\"content\":" PLAIN "},{\"content\":" AUDIO ",\"role\":\"user\"}]}",
            "{\"messages\":[7,{\"role\":\"user\"},{\"role\":\"user\",\"content\":" PLAIN
-           "},{\"role\":\"user\",\"content\":" OLD_AUDIO "}]}");
+           "},{\"role\":\"user\",\"content\":" OLD_AUDIO("4") "}]}");
     expect("2025-03-26", "prompts/get", "{\"messages\":[{\"role\":\"user\",\"content\":" LINK "}]}",
            "{\"messages\":[{\"role\":\"user\",\"content\":" OLD_LINK "}]}");
+}
+
+static void a_link_keeps_all_that_it_says(void **state)
+{
+    (void)state;
+    static const char *const links[][2] = {
+        {"{\"type\":\"resource_link\",\"uri\":\"x:a\",\"name\":\"n\",\"title\":\"T\","
+         "\"description\":"
+         "\"two\\nlines\",\"mimeType\":\"a/b\",\"size\":16}",
+         "{\"type\":\"resource\",\"resource\":{\"uri\":\"x:a\",\"mimeType\":\"text/"
+         "plain\",\"text\":"
+         "\"T (n)\\ntwo\\nlines\\nx:a, a/b, 16 bytes\"},\"name\":\"n\",\"title\":\"T\","
+         "\"description\":\"two\\nlines\",\"mimeType\":\"a/b\",\"size\":16}"},
+        {"{\"type\":\"resource_link\",\"uri\":\"x:a\",\"name\":\"n\",\"title\":\"n\","
+         "\"description\":7,"
+         "\"mimeType\":null,\"size\":\"16\"}",
+         "{\"type\":\"resource\",\"resource\":{\"uri\":\"x:a\",\"mimeType\":\"text/"
+         "plain\",\"text\":"
+         "\"n\\nx:a\"},\"name\":\"n\",\"title\":\"n\",\"description\":7,\"mimeType\":null,"
+         "\"size\":\"16\"}"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(links); i++) {
+        char result[512];
+        char expected[512];
+        (void)snprintf(result, sizeof(result), "{\"content\":[%s]}", links[i][0]);
+        (void)snprintf(expected, sizeof(expected), "{\"content\":[%s]}", links[i][1]);
+        expect("2025-03-26", "tools/call", result, expected);
+    }
 }
 
 /* mcp 2025-06-18 server/tools, Structured Content: it SHOULD come as text, too; a server that knows
@@ -172,6 +202,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_read_stays_as_it_is),
         cmocka_unit_test(each_revision_gets_kinds_that_it_knows),
         cmocka_unit_test(messages_of_prompts_too),
+        cmocka_unit_test(a_link_keeps_all_that_it_says),
         cmocka_unit_test(structured_content_has_a_text_for_who_cannot_read_it),
         cmocka_unit_test(structured_content_is_an_object_in_sessions),
         cmocka_unit_test(a_resource_that_is_not_there_has_its_code),

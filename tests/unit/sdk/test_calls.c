@@ -182,16 +182,20 @@ static void content_is_what_the_revision_has(void **state)
                          "\"data\":\"\"}");
         assert_has(said, i >= 1
                              ? "{\"type\":\"audio\",\"mimeType\":\"audio/wav\",\"data\":\"AQID\"}"
-                             : "{\"type\":\"resource\",\"resource\":{\"uri\":\"data:audio\","
-                               "\"mimeType\":\"audio/wav\",\"blob\":\"AQID\"}}");
+                             : "{\"type\":\"resource\",\"resource\":{\"uri\":\"cid:audio-6@patchbay"
+                               "\",\"mimeType\":\"audio/wav\",\"blob\":\"AQID\"}}");
         assert_has(said, "{\"type\":\"resource\",\"resource\":{\"uri\":\"x:a\",\"mimeType\":"
                          "\"text/plain\",\"text\":\"in\"}}");
         assert_has(said, "{\"uri\":\"x:b\",\"text\":\"\"}");
-        assert_has(said, i >= 2 ? "{\"type\":\"resource_link\",\"uri\":\"x:c\",\"name\":\"see\","
-                                  "\"mimeType\":\"text/html\"},{\"type\":\"resource_link\",\"uri\":"
-                                  "\"x:d\",\"name\":\"x:d\"}"
-                                : "{\"type\":\"text\",\"text\":\"see: x:c\"},{\"type\":\"text\","
-                                  "\"text\":\"x:d: x:d\"}");
+        assert_has(said, i >= 2
+                             ? "{\"type\":\"resource_link\",\"uri\":\"x:c\",\"name\":\"see\","
+                               "\"mimeType\":\"text/html\"},{\"type\":\"resource_link\",\"uri\":"
+                               "\"x:d\",\"name\":\"x:d\"}"
+                             : "{\"type\":\"resource\",\"resource\":{\"uri\":\"x:c\",\"mimeType\":"
+                               "\"text/plain\",\"text\":\"see\\nx:c, text/html\"},\"name\":"
+                               "\"see\",\"mimeType\":\"text/html\"},{\"type\":\"resource\","
+                               "\"resource\":{\"uri\":\"x:d\",\"mimeType\":\"text/plain\","
+                               "\"text\":\"x:d\\nx:d\"},\"name\":\"x:d\"}");
         if (i >= 2) {
             assert_has(said, "\"structuredContent\":{\"n\":1.00}");
         } else {

@@ -146,7 +146,9 @@ static void content_is_annotated(void **state)
         const char *notes = i < 2 ? OLD_NOTES : NOTES;
         const char *link =
             i < 2
-                ? "{\"type\":\"text\",\"text\":\"c: x:c\",\"annotations\":{}}"
+                ? "{\"type\":\"resource\",\"resource\":{\"uri\":\"x:c\",\"mimeType\":\"text/"
+                  "plain\","
+                  "\"text\":\"c\\nx:c\"},\"name\":\"c\",\"annotations\":{}}"
                 : "{\"type\":\"resource_link\",\"uri\":\"x:c\",\"name\":\"c\",\"annotations\":{}}";
         (void)snprintf(wanted, sizeof(wanted),
                        "\"content\":[{\"type\":\"text\",\"text\":\"a\",\"annotations\":%s},"
