@@ -140,7 +140,8 @@ static bay_err read_envelope(bay_str body, arena *memory, rpc_message *message, 
         return a2a_fault_set(fault, A2A_E_INVALID_REQUEST, "batches are not supported");
     }
     if (err == BAY_ERR_PROTOCOL) {
-        out->rpc_id = rpc.id.len > 0 ? rpc.id : STR("null");
+        /* JSON-RPC 2.0, Response object: null where the request could not be parsed */
+        out->rpc_id = rpc.id.len > 0 && rpc.code != RPC_PARSE_ERROR ? rpc.id : STR("null");
         json_val params =
             rpc.code == RPC_INVALID_REQUEST ? json_get(json_root(doc), STR("params")) : JSON_NONE;
         bool has_bad_params = !json_is(params, JSON_MISSING) && !json_is(params, JSON_OBJECT) &&

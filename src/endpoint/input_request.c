@@ -156,8 +156,9 @@ static void client_answered(void *user, bay_err err, const rpc_message *response
     }
     if (err != BAY_OK) {
         (void)route_reply(of, copy, JSON_NONE, RPC_INTERNAL_ERROR,
-                          err == BAY_ERR_TIMEOUT ? STR("the client did not answer in time")
-                                                 : STR("the client is gone"));
+                          err == BAY_ERR_TIMEOUT    ? STR("the client did not answer in time")
+                          : err == BAY_ERR_PROTOCOL ? STR("the client's answer could not be read")
+                                                    : STR("the client is gone"));
     } else if (response->kind == RPC_RESULT) {
         reply_result(of, copy, method, response->result);
     } else {

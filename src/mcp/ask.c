@@ -99,21 +99,37 @@ static void ask_end(ask *one, bay_err err, const rpc_message *response)
     }
 }
 
-void ask_response(peer *from, const rpc_message *response)
+/* NULL: it is none of ours, or answered. */
+static ask *find_by_id(const peer *from, bay_str id)
 {
-    bay_str id = response->id;
     uint64_t number;
     if (!str_starts(id, STR("\"bay-")) || !str_ends(id, STR("\"")) || id.len < 7 ||
         !str_uint((bay_str){id.at + 5, id.len - 6}, &number)) {
-        return;
+        return NULL;
     }
     LIST_EACH(link, &from->asks)
     {
         ask *one = CONTAINER_OF(link, ask, peer_link);
         if (one->number == number) {
-            ask_end(one, BAY_OK, response);
-            return;
+            return one;
         }
+    }
+    return NULL;
+}
+
+void ask_response(peer *from, const rpc_message *response)
+{
+    ask *one = find_by_id(from, response->id);
+    if (one != NULL) {
+        ask_end(one, BAY_OK, response);
+    }
+}
+
+void ask_unreadable(peer *from, bay_str id)
+{
+    ask *one = find_by_id(from, id);
+    if (one != NULL) {
+        ask_end(one, BAY_ERR_PROTOCOL, NULL);
     }
 }
 

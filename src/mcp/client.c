@@ -78,6 +78,7 @@ static void client_configure(mcp_client *self, const mcp_client_options *options
     self->max_calls = or_default(options->max_calls, 10000);
     self->max_message_bytes =
         options->max_message_bytes != 0 ? options->max_message_bytes : (size_t)64 << 20;
+    self->max_depth = or_default(options->max_depth, json_default_limits.max_depth);
     self->wants_changes = options->wants_changes;
 }
 

@@ -18,7 +18,7 @@
 #include "mcp/param_header.h"
 #include "mcp/protocol.h"
 #include "mcp/shape.h"
-#include "rpc/message.h"
+#include "rpc/outline.h"
 
 typedef struct mcp_client mcp_client;
 typedef struct mcp_call mcp_call;
@@ -70,6 +70,10 @@ void mcp_client_head(mcp_client *self, uint64_t exchange, int status, bay_str se
  * exchange 0 on shared channels. `event_id` empty: none. */
 void mcp_client_receive(mcp_client *self, uint64_t exchange, bay_str message, bay_str event_id,
                         uint64_t now_ms);
+/* Duplex: a message that is too large to be handed over, as far as it shows what it is: the call
+ * that it answers fails with `text`, a request is refused. False: it shows nothing. */
+bool mcp_client_overlong(mcp_client *self, const rpc_outline *outline, const char *text,
+                         uint64_t now_ms);
 /* SSE `retry:` or an id without data. */
 void mcp_client_event_hint(mcp_client *self, uint64_t exchange, bay_str event_id,
                            uint32_t retry_ms);
@@ -188,6 +192,7 @@ typedef struct mcp_client_options {
     uint32_t max_total_ms;     /* 0: 600,000 */
     uint32_t max_calls;        /* open and waiting; 0: 10,000 */
     size_t max_message_bytes;  /* 0: 64 MiB */
+    uint32_t max_depth;        /* arrays and objects inside each other in a message; 0: 128 */
     bool wants_changes;        /* keep a GET stream or listen open */
     bay_str label;             /* what the log calls the server; "": "a server" */
     bay_str via;               /* our name in the Via of calls over HTTP; "": none is sent */

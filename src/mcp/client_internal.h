@@ -143,6 +143,7 @@ struct mcp_client {
     mcp_revision_id oldest, newest;
     uint32_t probe_timeout_ms, call_timeout_ms, max_total_ms, max_calls;
     size_t max_message_bytes;
+    uint32_t max_depth;
     bool wants_changes;
     const mcp_revision *remembered;
     char label[CLIENT_LABEL]; /* what the log calls the server */

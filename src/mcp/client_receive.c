@@ -315,6 +315,14 @@ static void post_answer(mcp_client *self, client_scratch *scratch, bay_str id)
     }
 }
 
+static void post_refusal(mcp_client *self, bay_str id, int code, const char *text)
+{
+    client_scratch scratch = mcp_client_scratch_take(self, &self->send_scratch);
+    rpc_write_error(&scratch.message, id, code, str_of(text), (bay_str){0});
+    post_answer(self, &scratch, id);
+    mcp_client_scratch_put(&self->send_scratch, &scratch);
+}
+
 static void client_message_refuse(mcp_client *self, const rpc_message *message)
 {
     char text[CLIENT_TEXT];
@@ -322,11 +330,7 @@ static void client_message_refuse(mcp_client *self, const rpc_message *message)
              "%.*s is refused: this client did not offer to answer it (no capability declared, or "
              "nobody is there to ask)",
              BAY_STR(str_head(message->method, 64)));
-    client_scratch scratch = mcp_client_scratch_take(self, &self->send_scratch);
-    rpc_write_error(&scratch.message, message->id, RPC_METHOD_NOT_FOUND, str_of(text),
-                    (bay_str){0});
-    post_answer(self, &scratch, message->id);
-    mcp_client_scratch_put(&self->send_scratch, &scratch);
+    post_refusal(self, message->id, RPC_METHOD_NOT_FOUND, text);
 }
 
 static void client_message_answer(mcp_client *self, bay_str id, bay_str result, int code,
@@ -442,6 +446,9 @@ static void receive_garbage(mcp_client *self, uint64_t exchange, bay_err err,
     if (err == BAY_ERR_PROTOCOL && fail_answered(self, exchange, fault)) {
         return;
     }
+    if (err == BAY_ERR_PROTOCOL && fault->id.len > 0 && !str_eq(fault->id, STR("null"))) {
+        post_refusal(self, fault->id, fault->code, why);
+    }
     LOG(LOG_DEBUG, "mcp", "%s: an unreadable message was ignored: %s", self->label, why);
     if (exchange == 0) {
         self->unread_text = why;
@@ -470,8 +477,9 @@ static void receive_garbage(mcp_client *self, uint64_t exchange, bay_err err,
 static void deliver(mcp_client *self, uint64_t exchange, const rpc_message *message, arena *memory)
 {
     if (message->root.doc->is_deep && message->kind != RPC_RESULT) {
-        rpc_fault fault = {.text = "The message is nested too deeply"};
+        rpc_fault fault = {.code = RPC_INVALID_REQUEST, .text = "The message is nested too deeply"};
         fault.answers = message->kind == RPC_ERROR ? message->id : (bay_str){0};
+        fault.id = message->kind == RPC_REQUEST ? message->id : (bay_str){0};
         receive_garbage(self, exchange, BAY_ERR_PROTOCOL, &fault);
         return;
     }
@@ -504,8 +512,9 @@ static void receive_text(mcp_client *self, uint64_t exchange, bay_str text, aren
     json_doc doc;
     rpc_message message;
     rpc_fault fault = {0};
-    json_limits limits = json_any_depth;
+    json_limits limits = json_default_limits;
     limits.max_bytes = self->max_message_bytes;
+    limits.max_depth = self->max_depth | JSON_MARK_DEPTH;
     bay_err err = rpc_message_parse(&message, &doc, text, &limits, memory, &fault);
     if (err == BAY_ERR_UNSUPPORTED) {
         receive_batch(self, exchange, message.root, memory);
@@ -536,6 +545,25 @@ static void receive_too_much(mcp_client *self, uint64_t exchange)
     } else if (call->phase == PHASE_OPEN) {
         mcp_call_fail(call, BAY_ERR_LIMIT, true, text);
     }
+}
+
+bool mcp_client_overlong(mcp_client *self, const rpc_outline *outline, const char *text,
+                         uint64_t now_ms)
+{
+    bay_str answered = rpc_outline_answer(outline);
+    bay_str request = rpc_outline_request(outline);
+    if (self->is_dead || self->state == MCP_CLIENT_BROKEN || self->state == MCP_CLIENT_IDLE) {
+        return true;
+    }
+    mcp_client_enter(self, now_ms);
+    mcp_call *call = answered.len > 0 ? mcp_call_by_id(self, answered) : NULL;
+    if (call != NULL) {
+        mcp_call_fail(call, BAY_ERR_LIMIT, true, text);
+    } else if (request.len > 0) {
+        post_refusal(self, request, RPC_INVALID_REQUEST, "The message is too large");
+    }
+    mcp_client_leave(self);
+    return answered.len > 0 || request.len > 0 || rpc_outline_is_notification(outline);
 }
 
 void mcp_client_receive(mcp_client *self, uint64_t exchange, bay_str message, bay_str event_id,

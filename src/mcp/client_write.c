@@ -269,7 +269,8 @@ static bay_err parse_kept(const mcp_call *call, int part, json_doc *doc, arena *
     if (text.len == 0) {
         return BAY_OK;
     }
-    bay_err err = json_parse(doc, text, NULL, memory, NULL);
+    static const json_limits as_it_was = {SIZE_MAX, 128 | JSON_MARK_DEPTH, UINT32_MAX};
+    bay_err err = json_parse(doc, text, &as_it_was, memory, NULL);
     if (err == BAY_OK) {
         *out = json_root(doc);
     }

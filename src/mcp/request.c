@@ -23,11 +23,20 @@ void peer_init(peer *self)
     self->is_deaf = false;
 }
 
+/* The copy goes; the same bytes stand in the caller's text. */
+static void move_view(bay_str *view, bay_str copy, bay_str text)
+{
+    if (view->len > 0 && view->at >= copy.at && view->at < copy.at + copy.len) {
+        view->at = text.at + (view->at - copy.at);
+    }
+}
+
 bay_err request_read(mcp_server *server, bay_str text, request **out, rpc_fault *fault)
 {
     if (text.len > server->options.json.max_bytes) {
-        *fault = (rpc_fault){
-            .code = RPC_INVALID_REQUEST, .id = STR("null"), .text = "The message is too large"};
+        rpc_message_outline(text, fault);
+        fault->code = RPC_INVALID_REQUEST;
+        fault->text = "The message is too large";
         return BAY_ERR_PROTOCOL;
     }
     arena_pool_entry *home = request_arena_take(server);
@@ -48,9 +57,9 @@ bay_err request_read(mcp_server *server, bay_str text, request **out, rpc_fault 
     bay_err err = rpc_message_parse(&self->shown.message, &self->doc, copy, &server->options.json,
                                     &home->memory, fault);
     if (err != BAY_OK && err != BAY_ERR_UNSUPPORTED) {
-        if (err == BAY_ERR_PROTOCOL && !str_eq(fault->id, STR("null"))) {
-            /* The copy goes now; the same bytes stand in the caller's text. */
-            fault->id.at = text.at + (fault->id.at - copy.at);
+        if (err == BAY_ERR_PROTOCOL) {
+            move_view(&fault->id, copy, text);
+            move_view(&fault->answers, copy, text);
         }
         request_arena_release(server, home);
         return err;

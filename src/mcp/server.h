@@ -17,7 +17,7 @@
 #include "call/call.h"
 #include "mcp/param_header.h"
 #include "mcp/protocol.h"
-#include "rpc/message.h"
+#include "rpc/outline.h"
 #include "wire/field.h"
 
 typedef struct mcp_server mcp_server;
@@ -91,6 +91,8 @@ bay_err mcp_connection_open(mcp_server *self, mcp_carrier *carrier,
  * the principal that began it. The engine takes a reference of its own. */
 void mcp_connection_identify(mcp_connection *self, const auth_principal *principal);
 void mcp_connection_receive(mcp_connection *self, bay_str message, uint64_t now_ms);
+/* A message that is too large to be handed over, as far as it shows what it is: it is answered. */
+void mcp_connection_overlong(mcp_connection *self, const rpc_outline *outline, uint64_t now_ms);
 /* The peer says nothing any more, but still listens: what was asked of it ends (BAY_ERR_CLOSED),
  * and nothing more is asked. */
 void mcp_connection_input_ended(mcp_connection *self);

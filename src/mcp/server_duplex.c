@@ -167,6 +167,15 @@ static void receive_other(mcp_connection *self, request *read)
     request_discard(read);
 }
 
+/* Whoever waits for it is told: the peer for an answer to it, or we for it as an answer. */
+static void receive_unreadable(mcp_connection *self, const rpc_fault *fault)
+{
+    if (fault->answers.len > 0) {
+        ask_unreadable(&self->peer, fault->answers);
+    }
+    server_duplex_refuse(self, fault->id, fault->code, fault->text, STR(""));
+}
+
 static void receive(mcp_connection *self, bay_str message)
 {
     rpc_fault fault = {0};
@@ -177,7 +186,7 @@ static void receive(mcp_connection *self, bay_str message)
         return;
     }
     if (err == BAY_ERR_PROTOCOL) {
-        server_duplex_refuse(self, fault.id, fault.code, fault.text, STR(""));
+        receive_unreadable(self, &fault);
         return;
     }
     if (err == BAY_ERR_UNSUPPORTED) {
@@ -205,6 +214,21 @@ void mcp_connection_identify(mcp_connection *self, const auth_principal *princip
     const auth_principal *before = self->principal;
     self->principal = principal_ref(principal);
     principal_unref(before);
+}
+
+void mcp_connection_overlong(mcp_connection *self, const rpc_outline *outline, uint64_t now_ms)
+{
+    rpc_fault fault = {.code = RPC_INVALID_REQUEST,
+                       .id = rpc_outline_request(outline),
+                       .answers = rpc_outline_answer(outline),
+                       .text = "The message is too large"};
+    if (self->carrier == NULL) {
+        return;
+    }
+    server_advance(self->server, now_ms);
+    self->hold++;
+    receive_unreadable(self, &fault);
+    let_go(self);
 }
 
 void mcp_connection_receive(mcp_connection *self, bay_str message, uint64_t now_ms)

@@ -269,7 +269,13 @@ static void post(mcp_server *self, const http_head *http, mcp_carrier *carrier)
         return;
     }
     if (err == BAY_ERR_PROTOCOL) {
+        mcp_session *session = fault.answers.len > 0 ? session_find(self, http->at[HEAD_SESSION_ID],
+                                                                    http->request->principal)
+                                                     : NULL;
         server_http_refuse(self, carrier, 400, fault.id, fault.code, fault.text);
+        if (session != NULL) {
+            ask_unreadable(session_peer(session), fault.answers); /* no other answer will come */
+        }
         return;
     }
     if (err == BAY_ERR_UNSUPPORTED) {

@@ -284,6 +284,8 @@ uint64_t stream_expiry(mcp_server *server, const auth_principal *principal);
 
 /* ---- ask.c */
 void ask_response(peer *from, const rpc_message *response);
+/* The same for one that cannot be read: `id` is what it shows of its id, or empty. */
+void ask_unreadable(peer *from, bay_str id);
 void asks_end(request *self, bay_err err);
 void asks_close(peer *self); /* no answer will come any more */
 uint64_t asks_tick(mcp_server *self);

@@ -327,7 +327,7 @@ bay_err session_introduce(mcp_session *self, request *to)
     to->shown.log_level = self->level;
     bay_str copy;
     if (arena_dup(to->shown.memory, self->client, &copy) != BAY_OK ||
-        json_parse(&to->client_doc, copy, NULL, to->shown.memory, NULL) != BAY_OK) {
+        json_parse(&to->client_doc, copy, &json_any_depth, to->shown.memory, NULL) != BAY_OK) {
         return BAY_ERR_NOMEM;
     }
     json_val root = json_root(&to->client_doc);

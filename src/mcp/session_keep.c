@@ -222,7 +222,7 @@ static bool has_answer(reader *self, uint32_t number, bay_str id)
         const mcp_kept_event *one = &self->events[i];
         json_doc doc;
         if (one->stream != number ||
-            json_parse(&doc, one->text, NULL, &self->memory, NULL) != BAY_OK) {
+            json_parse(&doc, one->text, &json_any_depth, &self->memory, NULL) != BAY_OK) {
             continue;
         }
         json_val root = json_root(&doc);

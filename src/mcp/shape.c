@@ -391,7 +391,7 @@ bool mcp_shape_holds(mcp_shape_id shape, mcp_revision_id revision, json_val valu
 bool mcp_shape_item(mcp_shape_id shape, mcp_revision_id revision, json_val value,
                     mcp_shape_fault *out)
 {
-    if (value.doc->is_deep && json_is_deeper(value, MCP_ITEM_DEPTH)) {
+    if (json_is_deeper(value, MCP_ITEM_DEPTH)) {
         *out = (mcp_shape_fault){.text = "it is nested too deeply"};
         return false;
     }

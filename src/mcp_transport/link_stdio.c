@@ -26,6 +26,8 @@ enum {
     LAST_WORDS = 160,
     LAST_LINE_MS = 2000,     /* between its last line on stderr and an end that this explains */
     LAST_LINES_BYTES = 4096, /* of its latest lines, kept for the log */
+    OVERLONG_TIMES = 4,      /* the bound of a line: one that is longer ends the link … */
+    OVERLONG_MS = 2000,      /* … and one above the bound that stalls for so long */
 };
 
 /* What is needed to start the child again. */
@@ -55,6 +57,9 @@ typedef struct stdio_link {
     bool has_exited;
     bool has_restarted;
     bool speaks_legacy;
+    size_t overlong_bytes; /* of a line above the bound that is on its way; 0: none is */
+    rpc_outline overlong;  /* what it shows */
+    loop_timer overlong_timer;
 } stdio_link;
 
 static stdio_link *stdio_of(mcp_link *base)
@@ -286,14 +291,49 @@ static void on_drained(void *user)
     link_touch(&self->base);
 }
 
-static void on_overflow(void *user, size_t line_bytes)
+/* A line above the bound has ended, or is given up. */
+static void end_overlong(stdio_link *self, bool is_whole)
 {
-    (void)line_bytes;
-    stdio_link *self = user;
+    mcp_client *client = self->base.client;
     char text[120];
+    self->overlong_bytes = 0;
+    loop_timer_stop(self->base.loop, &self->overlong_timer);
     snprintf(text, sizeof(text), "the server wrote a line of more than %zu bytes",
              self->line_bytes);
-    mcp_client_broken(self->base.client, BAY_ERR_LIMIT, text, link_now(&self->base));
+    if (is_whole && mcp_client_overlong(client, &self->overlong, text, link_now(&self->base))) {
+        link_touch(&self->base);
+        return;
+    }
+    process_close(self->process, 0, 0);
+    mcp_client_broken(client, BAY_ERR_LIMIT, text, link_now(&self->base));
+}
+
+static void on_overlong_stalled(void *argument)
+{
+    end_overlong(argument, false);
+}
+
+/* A line above the bound. Where it shows what it is, whoever waits for it is told, and the process
+ * goes on; one that does not, or that does not end, ends the link. */
+static void on_piece(void *user, bay_str piece, bool is_last)
+{
+    stdio_link *self = user;
+    if (self->base.is_freed || !self->base.is_begun ||
+        mcp_client_state_of(self->base.client) == MCP_CLIENT_BROKEN) {
+        return;
+    }
+    if (self->overlong_bytes == 0) {
+        rpc_outline_init(&self->overlong);
+    }
+    rpc_outline_feed(&self->overlong, piece);
+    self->overlong_bytes += piece.len;
+    bool may_go_on =
+        !is_last && rpc_outline_is_open(&self->overlong) &&
+        self->overlong_bytes / OVERLONG_TIMES <= self->line_bytes &&
+        loop_timer_start(self->base.loop, &self->overlong_timer, OVERLONG_MS) == BAY_OK;
+    if (!may_go_on) {
+        end_overlong(self, is_last);
+    }
 }
 
 static const process_events child_events;
@@ -315,6 +355,8 @@ static bool restart(stdio_link *self)
     process_free(self->process);
     self->process = started;
     forget_words(self); /* the other one's */
+    self->overlong_bytes = 0;
+    loop_timer_stop(self->base.loop, &self->overlong_timer);
     self->base.is_clogged = false;
     LOG(LOG_DEBUG, self->name, "ended when it was asked server/discover; started again");
     if (mcp_client_restarted(self->base.client, link_now(&self->base))) {
@@ -366,7 +408,7 @@ static const process_events child_events = {
     .line = on_line,
     .error_line = on_error_line,
     .drained = on_drained,
-    .overflow = on_overflow,
+    .piece = on_piece,
     .exited = on_exited,
 };
 
@@ -392,6 +434,7 @@ static void stdio_close(mcp_link *base)
 static void stdio_stop(mcp_link *base)
 {
     stdio_link *self = stdio_of(base);
+    loop_timer_stop(base->loop, &self->overlong_timer);
     process_free(self->process);
     self->process = NULL;
     self->has_exited = true;
@@ -434,6 +477,7 @@ bay_err mcp_link_open_stdio(loop *runs_on, const process_options *child, bay_str
     self->term_ms = options->term_ms != 0 ? options->term_ms : TERM_MS;
     self->kill_ms = options->kill_ms != 0 ? options->kill_ms : KILL_MS;
     self->window_ms = loop_now_ms(runs_on);
+    loop_timer_init(&self->overlong_timer, on_overlong_stalled, self);
     self->speaks_legacy = options->client.oldest <= MCP_LATEST_LEGACY;
     self->name = mem_dup(name.at, name.len);
     bay_err err = self->name != NULL ? command_copy(&self->command, child) : BAY_ERR_NOMEM;

@@ -24,9 +24,11 @@ struct mcp_stdio {
     uint32_t linger_ms;
     void (*done)(void *user);
     void *user;
-    loop_timer timer; /* bounds the answering after the end of input */
-    loop_task task;   /* looks whether it is over; never inside a call of the engine */
-    buf line;         /* a message whose line ends had to go */
+    loop_timer timer;     /* bounds the answering after the end of input */
+    loop_task task;       /* looks whether it is over; never inside a call of the engine */
+    buf line;             /* a message whose line ends had to go */
+    bool is_overlong;     /* a line above the reader's bound is on its way … */
+    rpc_outline overlong; /* … and shows this */
     bool is_input_over;
     bool is_broken;
     bool is_done;
@@ -134,10 +136,19 @@ static void on_line(void *user, bay_str line)
     }
 }
 
-static void on_overflow(void *user, size_t line_bytes)
+/* A line above the reader's bound: it is answered as far as it shows what it is. */
+static void on_piece(void *user, bay_str piece, bool is_last)
 {
-    (void)user;
-    LOG(LOG_WARN, "stdio", "the client sent a line of more than %zu bytes", line_bytes);
+    mcp_stdio *self = user;
+    if (!self->is_overlong) {
+        rpc_outline_init(&self->overlong);
+        LOG(LOG_WARN, "stdio", "the client sent a line that is too large");
+    }
+    self->is_overlong = !is_last;
+    rpc_outline_feed(&self->overlong, piece);
+    if (is_last && self->connection != NULL) {
+        mcp_connection_overlong(self->connection, &self->overlong, loop_now_ms(self->loop));
+    }
 }
 
 void mcp_stdio_end(mcp_stdio *self, uint32_t linger_ms)
@@ -192,7 +203,7 @@ static void on_output_closed(void *user, bay_err err)
 }
 
 static const line_reader_events reader_events = {
-    .line = on_line, .overflow = on_overflow, .end = on_input_end};
+    .line = on_line, .piece = on_piece, .end = on_input_end};
 static const line_writer_events writer_events = {
     .drained = on_drained, .closed = on_output_closed, .flushed = on_flushed};
 

@@ -50,7 +50,8 @@ struct line_reader {
 static void end_source(line_reader *self, bay_err reason);
 static void stop_reading(line_reader *self);
 
-static void say_line(line_reader *self, bay_str line)
+/* `is_whole`: its end has come. */
+static void say_line(line_reader *self, bay_str line, bool is_whole)
 {
     reply_room_release(&self->room, loop_now_ms(self->loop)); /* the owner has it from here on */
     if (line.len > 0 && line.at[line.len - 1] == '\r') {
@@ -62,11 +63,13 @@ static void say_line(line_reader *self, bay_str line)
     if (line.len <= self->line_bytes) {
         self->events->line(self->user, line);
         stream_gather_pace(&self->loop->gather);
-        return;
-    }
-    end_source(self, BAY_ERR_LIMIT);
-    if (self->events->overflow != NULL) {
-        self->events->overflow(self->user, line.len);
+    } else if (self->events->piece != NULL) {
+        self->events->piece(self->user, line, is_whole);
+    } else {
+        end_source(self, BAY_ERR_LIMIT);
+        if (self->events->overflow != NULL) {
+            self->events->overflow(self->user, line.len);
+        }
     }
 }
 
@@ -98,7 +101,9 @@ static size_t deliver(line_reader *self, bay_str bytes, size_t scanned)
         bool was_skipping = self->is_skipping;
         self->is_skipping = end == NULL;
         if (!was_skipping) {
-            say_line(self, (bay_str){from, len});
+            say_line(self, (bay_str){from, len}, end != NULL);
+        } else if (self->events->piece != NULL) {
+            self->events->piece(self->user, (bay_str){from, len}, end != NULL);
         }
     }
     return done;
@@ -184,7 +189,7 @@ static void line_reader_finish(line_reader *self)
         size_t len = 0;
         char *last = buf_take(&self->held, &len);
         self->scanned = 0;
-        say_line(self, (bay_str){last, len});
+        say_line(self, (bay_str){last, len}, true);
         mem_free(last);
         if (self->is_paused || self->is_over) {
             return;

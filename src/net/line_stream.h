@@ -18,6 +18,9 @@ typedef struct line_reader_events {
     void (*line)(void *user, bay_str line);
     /* A line of more than the bound: `end` follows with BAY_ERR_LIMIT. May be NULL. */
     void (*overflow)(void *user, size_t line_bytes);
+    /* In place of `overflow`: a line of more than the bound is handed out in pieces, in order, the
+     * last one with `is_last`, and the lines after it as usual. May be NULL. */
+    void (*piece)(void *user, bay_str piece, bool is_last);
     /* The last event, exactly once unless line_reader_free came first: BAY_ERR_EOF, BAY_ERR_LIMIT
      * or an error. */
     void (*end)(void *user, bay_err err);

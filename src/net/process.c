@@ -285,8 +285,19 @@ static void on_input_closed(void *user, bay_err err)
     process_close(user, ORPHAN_MS, ORPHAN_MS);
 }
 
-static const line_reader_events output_events = {on_line, on_overflow, on_output_end};
-static const line_reader_events error_events = {on_error_line, NULL, on_errors_end};
+static void on_piece(void *user, bay_str piece, bool is_last)
+{
+    process *self = user;
+    if (self->events != NULL) {
+        self->events->piece(self->user, piece, is_last);
+    }
+}
+
+static const line_reader_events output_events = {
+    .line = on_line, .overflow = on_overflow, .end = on_output_end};
+static const line_reader_events pieced_events = {
+    .line = on_line, .piece = on_piece, .end = on_output_end};
+static const line_reader_events error_events = {.line = on_error_line, .end = on_errors_end};
 static const line_writer_events input_events = {.drained = on_drained, .closed = on_input_closed};
 
 bay_err process_write(process *self, bay_str line)
@@ -356,7 +367,8 @@ static bay_err open_streams(process *self, const process_options *options, int o
     bay_err err = line_writer_new(self->loop, take_fd(&ours[0]), high_bytes, queue_bytes,
                                   &input_events, self, &self->input);
     if (err == BAY_OK) {
-        err = line_reader_new(self->loop, take_fd(&ours[1]), &output, &output_events, self,
+        err = line_reader_new(self->loop, take_fd(&ours[1]), &output,
+                              self->events->piece != NULL ? &pieced_events : &output_events, self,
                               &self->output);
     }
     if (err == BAY_OK) {

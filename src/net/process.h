@@ -26,6 +26,8 @@ typedef struct process_events {
     void (*drained)(void *user);                  /* after process_write said BAY_ERR_AGAIN */
     /* A line of stdout exceeded the bound: the process is being killed; `exited` follows. */
     void (*overflow)(void *user, size_t line_bytes);
+    /* In place of `overflow`, as in line_reader_events: the process lives on. May be NULL. */
+    void (*piece)(void *user, bay_str piece, bool is_last);
     /* Last event, exactly once: stdout is at its end and the process is reaped. */
     void (*exited)(void *user, int exit_status, int signal);
 } process_events;

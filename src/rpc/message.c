@@ -4,6 +4,7 @@
 #include "rpc/message.h"
 
 #include "base/check.h"
+#include "rpc/outline.h"
 
 enum { AT_VERSION, AT_ID, AT_METHOD, AT_PARAMS, AT_RESULT, AT_ERROR, AT_COUNT };
 
@@ -133,6 +134,31 @@ bay_err rpc_message_read(rpc_message *out, json_val root, arena *memory, rpc_fau
     return err;
 }
 
+void rpc_message_outline(bay_str text, rpc_fault *out)
+{
+    rpc_outline outline;
+    rpc_outline_init(&outline);
+    rpc_outline_feed(&outline, text);
+    bay_str id = {text.at + outline.id_at, outline.id_len}; /* the outline goes */
+    *out = (rpc_fault){.id = STR("null")};
+    if (rpc_outline_request(&outline).len > 0) {
+        out->id = id;
+    } else if (rpc_outline_answer(&outline).len > 0) {
+        out->answers = id;
+    }
+}
+
+/* What is wrong with the text, and what it shows all the same. */
+__attribute__((cold, noinline)) static bay_err refuse_text(rpc_fault *fault, bay_str text, int code,
+                                                           const char *why, size_t offset)
+{
+    rpc_message_outline(text, fault);
+    fault->code = code;
+    fault->text = why;
+    fault->offset = offset;
+    return BAY_ERR_PROTOCOL;
+}
+
 bay_err rpc_message_parse(rpc_message *out, json_doc *doc, bay_str text, const json_limits *limits,
                           arena *memory, rpc_fault *fault)
 {
@@ -142,23 +168,19 @@ bay_err rpc_message_parse(rpc_message *out, json_doc *doc, bay_str text, const j
     case BAY_OK:
         break;
     case BAY_ERR_SYNTAX:
-        (void)message_refuse(fault, RPC_PARSE_ERROR, STR(""), "The message is not valid JSON");
-        break;
+        return refuse_text(fault, text, RPC_PARSE_ERROR, "The message is not valid JSON",
+                           diag.offset);
     case BAY_ERR_UTF8:
-        (void)message_refuse(fault, RPC_PARSE_ERROR, STR(""), "The message is not valid UTF-8");
-        break;
+        return refuse_text(fault, text, RPC_PARSE_ERROR, "The message is not valid UTF-8",
+                           diag.offset);
     case BAY_ERR_DEPTH:
-        (void)message_refuse(fault, RPC_PARSE_ERROR, STR(""), "The message is nested too deeply");
-        break;
+        return refuse_text(fault, text, RPC_PARSE_ERROR, "The message is nested too deeply",
+                           diag.offset);
     case BAY_ERR_LIMIT:
-        (void)message_refuse(fault, RPC_INVALID_REQUEST, STR(""), "The message is too large");
-        break;
+        return refuse_text(fault, text, RPC_INVALID_REQUEST, "The message is too large",
+                           diag.offset);
     default:
         return err;
-    }
-    if (err != BAY_OK) {
-        fault->offset = diag.offset;
-        return BAY_ERR_PROTOCOL;
     }
     json_val root = json_root(doc);
     if (json_is(root, JSON_ARRAY)) {

@@ -36,6 +36,9 @@ typedef struct rpc_fault {
     bay_str answers;  /* raw id of the request that it is a broken answer to; empty: none */
 } rpc_fault;
 
+/* Of a text that cannot be read: `id` and `answers`, as far as it shows them; the rest is empty. */
+void rpc_message_outline(bay_str text, rpc_fault *out);
+
 /* Bounds on ids and method names: 256 bytes each. */
 enum { RPC_MAX_ID_BYTES = 256, RPC_MAX_METHOD_BYTES = 256 };
 

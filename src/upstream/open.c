@@ -32,6 +32,7 @@ static mcp_link_options link_options(local *self, upstream_session *at,
         .max_total_ms = settings->timeouts.call_total_ms,
         .max_calls = UPSTREAM_MAX_WAITING,
         .max_message_bytes = settings->limits.message_bytes,
+        .max_depth = settings->limits.json_depth,
         .wants_changes = true,
     };
     if (server->protocol == CONFIG_PROTOCOL_LEGACY) {

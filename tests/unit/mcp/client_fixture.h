@@ -250,7 +250,7 @@ static inline json_val fx_value(fixture *self, const char *text)
     assert_non_null(copy);
     assert_non_null(doc);
     fx_text(text, 0, copy, strlen(text) + 32);
-    assert_int_equal(json_parse(doc, str_of(copy), NULL, &self->memory, NULL), BAY_OK);
+    assert_int_equal(json_parse(doc, str_of(copy), &json_any_depth, &self->memory, NULL), BAY_OK);
     return json_root(doc);
 }
 

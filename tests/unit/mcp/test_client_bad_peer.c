@@ -121,6 +121,45 @@ static void test_results_that_are_none(void **state)
     }
 }
 
+/* As deep as its owner says, both ways, also where the call had to wait. */
+static void test_deep_messages_pass_whole(void **state)
+{
+    enum { DEEP = 500 };
+    (void)state;
+    for (int is_early = 0; is_early < 2; is_early++) {
+        for (int too_much = 0; too_much < 2; too_much++) {
+            static char text[2 * DEEP + 300];
+            static char nested[2 * DEEP + 60];
+            int levels = DEEP + 20 * too_much;
+            memset(nested, '[', (size_t)levels);
+            memset(nested + levels, ']', (size_t)levels);
+            nested[2 * levels] = '\0';
+            fx_init(&fx, MCP_LINK_DUPLEX);
+            fx.options.max_depth = 512;
+            fx_name call = {.text = "call"};
+            (void)snprintf(text, sizeof(text), "{'name':'a','arguments':{'a':%s}}", nested);
+            if (is_early) {
+                fx_open(&fx);
+                fx_call(&fx, &call, "tools/call", text);
+                fx_line(&fx, fx_expect(&fx, "server/discover")->exchange,
+                        "{'jsonrpc':'2.0','id':#,'error':{'code':-32601,'message':'no'}}");
+                fx_line(&fx, fx_expect(&fx, "'initialize'")->exchange,
+                        FX_INITIALIZED("2025-11-25", "{}"));
+                fx_expect(&fx, "notifications/initialized");
+            } else {
+                fx_open_legacy(&fx, "");
+                fx_call(&fx, &call, "tools/call", text);
+            }
+            fx.log_len = 0;
+            uint64_t id = fx_expect(&fx, nested)->exchange;
+            (void)snprintf(text, sizeof(text), FX_RESULT("{'content':[],'x':%s}"), nested);
+            fx_line(&fx, id, text);
+            assert_int_equal(call.kind, too_much ? MCP_OUTCOME_FAILED : MCP_OUTCOME_RESULT);
+            fx_fini(&fx);
+        }
+    }
+}
+
 static void test_broken_answers(void **state)
 {
     (void)state;
@@ -138,6 +177,8 @@ static void test_broken_answers(void **state)
         {"{'id':#,'result':{}}", "jsonrpc must be 'two'"},
         {"{'jsonrpc':'2.0','id':#,'result':{},'result':{}}",
          "A member of the envelope stands twice"},
+        {"{'jsonrpc':'2.0','id':#,'result':{'a':tru}}", "The message is not valid JSON"},
+        {"{'result':{'a':\"\xff\"},'jsonrpc':'2.0','id':#}", "The message is not valid UTF-8"},
     };
     for (int kind = MCP_LINK_DUPLEX; kind <= MCP_LINK_HTTP; kind++) {
         for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -171,7 +212,7 @@ static void test_late_after_garbage(void **state)
     fx_name one = {.text = "one"}, two = {.text = "two"};
     fx_call(&fx, &one, "tools/list", NULL);
     uint64_t id = fx_next(&fx)->exchange;
-    fx_line(&fx, id, "{'jsonrpc':'2.0','id':#,'result':{'a':\"\xff\"}}");
+    fx_line(&fx, id, "{'jsonrpc':'2.0','result':{'a':\"\xff\"},'id':[#]}");
     fx_pass(&fx, 60000);
     assert_int_equal(one.err, BAY_ERR_TIMEOUT);
     assert_non_null(strstr(fx.log, "could not be read: The message is not valid UTF-8"));
@@ -550,6 +591,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_garbage_on_a_line),
         cmocka_unit_test(test_results_that_are_none),
+        cmocka_unit_test(test_deep_messages_pass_whole),
         cmocka_unit_test(test_broken_answers),
         cmocka_unit_test(test_late_after_garbage),
         cmocka_unit_test(test_broken_answer_elsewhere),

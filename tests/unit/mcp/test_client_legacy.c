@@ -458,6 +458,36 @@ static void test_requests(void **state)
     }
 }
 
+/* It waits for an answer, also to what nobody can read. */
+static void test_a_question_that_cannot_be_read_is_answered(void **state)
+{
+    enum { DEEP = 200 };
+    (void)state;
+    for (int kind = MCP_LINK_DUPLEX; kind <= MCP_LINK_HTTP; kind++) {
+        char text[2 * DEEP + 200];
+        fx_init(&fx, (mcp_link_kind)kind);
+        fx_open_legacy(&fx, "");
+        fx_name call = {.text = "call", .takes_asks = true};
+        fx_call(&fx, &call, "tools/call", "{'name':'a'}");
+        uint64_t at = fx_next(&fx)->exchange;
+        at = kind == MCP_LINK_HTTP ? at : 0;
+        fx_message(&fx, at, 0,
+                   "{'jsonrpc':'2.0','id':'e','method':'roots/list','params':{'a':tru}}");
+        fx_expect(&fx, "{'jsonrpc':'2.0','id':'e','error':{'code':-32700,'message':'The message "
+                       "is not valid JSON'}}");
+        size_t len = (size_t)snprintf(text, sizeof(text),
+                                      "{'jsonrpc':'2.0','method':'roots/list','params':{'a':");
+        memset(text + len, '[', DEEP);
+        memset(text + len + DEEP, ']', DEEP);
+        (void)snprintf(text + len + 2 * (size_t)DEEP, 20, "},'id':7}");
+        fx_message(&fx, at, 0, text);
+        fx_expect(&fx, "{'jsonrpc':'2.0','id':7,'error':{'code':-32600,'message':'The message is "
+                       "nested too deeply'}}");
+        fx_saw(&fx, "");
+        fx_fini(&fx);
+    }
+}
+
 /* While somebody thinks about an answer, it is not the server that is idle. */
 static void test_a_question_stops_the_idle_clock(void **state)
 {
@@ -727,6 +757,7 @@ int main(void)
         cmocka_unit_test(test_stream_of_a_lost_session),
         cmocka_unit_test(test_stream_that_never_was),
         cmocka_unit_test(test_requests),
+        cmocka_unit_test(test_a_question_that_cannot_be_read_is_answered),
         cmocka_unit_test(test_a_question_stops_the_idle_clock),
         cmocka_unit_test(test_a_url_is_done_with),
         cmocka_unit_test(test_a_question_stops_its_own_calls_clock),

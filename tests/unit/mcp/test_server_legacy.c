@@ -598,6 +598,78 @@ static void a_client_is_asked_on_the_calls_own_stream(void **state)
     bench_fini(&self);
 }
 
+/* The text of a message with too many levels inside: `before`, levels, `after`. */
+static const char *too_deep(const char *before, const char *after)
+{
+    enum { LEVELS = 100 };
+    static char text[2 * LEVELS + 300];
+    size_t len = (size_t)snprintf(text, sizeof(text), "%s", before);
+    memset(text + len, '[', LEVELS);
+    memset(text + len + LEVELS, ']', LEVELS);
+    (void)snprintf(text + len + 2 * (size_t)LEVELS, 200, "%s", after);
+    return text;
+}
+
+/* Whoever waits for it learns that it came: the client by its id, we who asked by ours. */
+static void what_cannot_be_read_is_answered_all_the_same(void **state)
+{
+    (void)state;
+    bench self;
+    bench_init(&self);
+    self.mode = ANSWER_LATER;
+    wire line;
+    duplex_open(&self, &line);
+    duplex_say(&self, &line, INITIALIZE("2025-11-25"));
+    duplex_say(
+        &self, &line,
+        too_deep("{\"method\":\"tools/call\",\"params\":{\"name\":\"t\",\"arguments\":{\"a\":",
+                 "}},\"jsonrpc\":\"2.0\",\"id\":\"x\"}"));
+    assert_has(last_event(&line), "\"id\":\"x\",\"error\":{\"code\":-32700");
+    duplex_say(&self, &line, "{\"id\":8,\"method\":\"ping\",\"params\":{?}}");
+    assert_has(last_event(&line), "\"id\":8,\"error\":{\"code\":-32700");
+    duplex_say(&self, &line, SAY("1", "tools/call", TOOL));
+    mcp_request *request = bench_take(&self);
+    static const char *const broken[] = {"{\"jsonrpc\":\"2.0\",\"id\":\"bay-1\",\"result\":{?}}",
+                                         NULL};
+    for (int i = 0; i < 2; i++) {
+        asked answer = {0};
+        assert_int_equal(
+            mcp_request_ask(request, MCP_SAMPLING, STR("{}"), on_answer, &answer, self.now_ms),
+            BAY_OK);
+        duplex_say(&self, &line, too_deep("{\"id\":\"bay-9\",\"result\":{\"a\":", "}}"));
+        assert_int_equal(answer.times, 0);
+        duplex_say(&self, &line,
+                   i == 0 ? broken[0] : too_deep("{\"result\":{\"a\":", "},\"id\":\"bay-2\"}"));
+        assert_int_equal(answer.times, 1);
+        assert_int_equal(answer.err, BAY_ERR_PROTOCOL);
+    }
+    rpc_outline outline;
+    rpc_outline_init(&outline);
+    rpc_outline_feed(&outline, STR("{\"method\":\"a\",\"id\":5}"));
+    mcp_connection_overlong(line.connection, &outline, self.now_ms);
+    assert_has(last_event(&line),
+               "\"id\":5,\"error\":{\"code\":-32600,\"message\":\"The message is too");
+    bench_answer(&self, request);
+    duplex_close(&line);
+    wire_fini(&line);
+
+    legacy who;
+    legacy_begin(&self, &who, INITIALIZE("2025-11-25"));
+    wire through;
+    asked answer = {0};
+    post(&self, &who, &through, SAY("1", "tools/call", TOOL));
+    request = bench_take(&self);
+    assert_int_equal(
+        mcp_request_ask(request, MCP_SAMPLING, STR("{}"), on_answer, &answer, self.now_ms), BAY_OK);
+    expect(&self, &who, "{\"id\":\"bay-3\",\"result\":{?}}", 400, "-32700");
+    assert_int_equal(answer.err, BAY_ERR_PROTOCOL);
+    expect(&self, &who, too_deep("{\"id\":4,\"method\":\"a\",\"params\":{\"a\":", "}}"), 400,
+           "\"id\":4");
+    bench_answer(&self, request);
+    wire_fini(&through);
+    bench_fini(&self);
+}
+
 /* ---- batches */
 
 static void batches_are_of_one_revision_only(void **state)
@@ -783,6 +855,7 @@ int main(void)
         cmocka_unit_test(a_second_connection_takes_the_stream_over),
         cmocka_unit_test(without_a_stream_a_lost_answer_is_dropped),
         cmocka_unit_test(a_client_is_asked_on_the_calls_own_stream),
+        cmocka_unit_test(what_cannot_be_read_is_answered_all_the_same),
         cmocka_unit_test(batches_are_of_one_revision_only),
         cmocka_unit_test(a_batch_is_answered_when_its_last_call_is),
         cmocka_unit_test(a_batch_has_its_sessions_caller),

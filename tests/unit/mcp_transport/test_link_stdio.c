@@ -289,6 +289,48 @@ static void test_line_over_bound(void **state)
     finish(&on);
 }
 
+/* The call that such a line answers fails, and no other; the process goes on. */
+static void test_a_line_over_bound_that_says_whose_it_is(void **state)
+{
+    (void)state;
+    static const char script[] =
+        "large() { head -c 5000 /dev/zero | tr '\\0' x; }\n" SHELL_SERVER
+        "  *answer*) printf '{\"jsonrpc\":\"2.0\",\"result\":{\"a\":\"'; large\n"
+        "            printf '\"},\"id\":%s}\\n' \"$id\" ;;\n"
+        "  *notify*) printf "
+        "'{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\",\"params\":{\"a\":\"'\n"
+        "            large; printf '\"}}\\n'; reply '{\"tools\":[]}' ;;\n"
+        "  *'\"error\"'*) case $line in *'\"id\":\"q\"'*'too large'*) id=$last; reply "
+        "'{\"tools\":[]}' ;; esac ;;\n"
+        "  *question*) last=$id; printf '{\"method\":\"roots/list\",\"params\":{\"a\":\"'; large\n"
+        "            printf '\"},\"jsonrpc\":\"2.0\",\"id\":\"q\"}\\n' ;;\n"
+        "  *stalls*) printf '{\"a\":\"'; large ;;\n" SHELL_END;
+    owner on = {0};
+    answer out[3];
+    assert_int_equal(loop_new(&on.loop), BAY_OK);
+    mcp_link_options options = owner_options(&on);
+    assert_int_equal(start_with(&on, &options, script, 4096), BAY_OK);
+    for (int i = 0; i < 3; i++) {
+        static const char *const params[] = {"{\"cursor\":\"answer\"}", "{\"cursor\":\"notify\"}",
+                                             "{\"cursor\":\"question\"}"};
+        assert_int_equal(ask(&out[i], &on, "tools/list", params[i]), BAY_OK);
+    }
+    LINK_UNTIL(on.loop, out[0].dones == 1 && out[1].dones == 1 && out[2].dones == 1);
+    assert_int_equal(out[0].kind, MCP_OUTCOME_FAILED);
+    assert_int_equal(out[0].err, BAY_ERR_LIMIT);
+    assert_int_equal(out[1].kind, MCP_OUTCOME_RESULT);
+    assert_int_equal(out[2].kind, MCP_OUTCOME_RESULT);
+    assert_int_equal(on.breaks, 0);
+    for (int i = 0; i < 3; i++) {
+        answer_fini(&out[i]);
+    }
+    assert_int_equal(ask(&out[0], &on, "tools/list", "{\"cursor\":\"stalls\"}"), BAY_OK);
+    LINK_UNTIL(on.loop, on.breaks == 1);
+    assert_int_equal(on.err, BAY_ERR_LIMIT);
+    answer_fini(&out[0]);
+    finish(&on);
+}
+
 static void test_stderr_is_bounded(void **state)
 {
     (void)state;
@@ -561,6 +603,7 @@ int main(void)
         cmocka_unit_test(test_killed),
         cmocka_unit_test(test_garbage),
         cmocka_unit_test(test_line_over_bound),
+        cmocka_unit_test(test_a_line_over_bound_that_says_whose_it_is),
         cmocka_unit_test(test_only_what_explains_the_end_is_told),
         cmocka_unit_test(test_last_lines_are_warnings),
         cmocka_unit_test(test_stderr_is_bounded),

@@ -62,17 +62,32 @@ static void on_end(void *user, bay_err err)
     self->end_reason = err;
 }
 
-static const line_reader_events events = {on_line, on_overflow, on_end};
+/* '<' before what is a piece, '>' behind the last one. */
+static void on_piece(void *user, bay_str piece, bool is_last)
+{
+    lines *self = user;
+    buf_char(&self->text, '<');
+    buf_str(&self->text, piece);
+    buf_str(&self->text, is_last ? STR(">") : STR(""));
+}
 
-static void lines_init(lines *self, int fd, size_t line_bytes, bool cuts)
+static const line_reader_events events = {.line = on_line, .overflow = on_overflow, .end = on_end};
+static const line_reader_events pieces = {.line = on_line, .piece = on_piece, .end = on_end};
+
+static void lines_open(lines *self, int fd, const line_reader_options *options,
+                       const line_reader_events *with)
 {
     *self = (lines){.loop = test_loop()};
     buf_init(&self->text, (size_t)64 << 20);
-    line_reader_options options = {.line_bytes = line_bytes, .cuts_overlong = cuts};
-    assert_int_equal(line_reader_new(self->loop, fd, &options, &events, self, &self->reader),
-                     BAY_OK);
+    assert_int_equal(line_reader_new(self->loop, fd, options, with, self, &self->reader), BAY_OK);
     line_reader_resume(self->reader);
     assert_int_equal(self->count, 0);
+}
+
+static void lines_init(lines *self, int fd, size_t line_bytes, bool cuts)
+{
+    line_reader_options options = {.line_bytes = line_bytes, .cuts_overlong = cuts};
+    lines_open(self, fd, &options, &events);
 }
 
 static void lines_fini(lines *self)
@@ -138,6 +153,48 @@ static void a_line_above_the_bound_ends_the_stream(void **state)
         close(ends[1]);
         lines_fini(&self);
     }
+}
+
+static void an_overlong_line_comes_in_pieces_where_that_is_wanted(void **state)
+{
+    (void)state;
+    static const line_reader_options options = {.line_bytes = 4};
+    int ends[2];
+    pipe_ends(ends);
+    lines self;
+    lines_open(&self, ends[0], &options, &pieces);
+    put(ends[1], "ab\n1234\r\n12345\r\n123456");
+    turn_until(self.loop, self.text.len >= 22);
+    expect(&self, "ab|1234|<12345><123456");
+    put(ends[1], "789\n\nabcde\nlast");
+    close(ends[1]);
+    turn_until(self.loop, self.ends == 1);
+    expect(&self, "ab|1234|<12345><123456<789>|<abcde>last|");
+    assert_int_equal(self.end_reason, BAY_ERR_EOF);
+    assert_int_equal(self.overflows, 0);
+    lines_fini(&self);
+}
+
+/* Also while it is paused in the middle of one. */
+static void pieces_wait_while_it_is_paused(void **state)
+{
+    (void)state;
+    static const line_reader_options options = {.line_bytes = 4};
+    int ends[2];
+    pipe_ends(ends);
+    lines self;
+    lines_open(&self, ends[0], &options, &pieces);
+    self.pauses = true;
+    put(ends[1], "a\n123456\nb\n");
+    close(ends[1]);
+    turn_until(self.loop, self.count == 1);
+    expect(&self, "a|");
+    line_reader_resume(self.reader);
+    turn_until(self.loop, self.count == 2);
+    expect(&self, "a|<123456>b|");
+    line_reader_resume(self.reader);
+    turn_until(self.loop, self.ends == 1);
+    lines_fini(&self);
 }
 
 static void an_overlong_line_is_cut_where_that_is_wanted(void **state)
@@ -656,6 +713,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_closed_descriptor_is_an_error),
         cmocka_unit_test(a_line_above_the_bound_ends_the_stream),
+        cmocka_unit_test(an_overlong_line_comes_in_pieces_where_that_is_wanted),
+        cmocka_unit_test(pieces_wait_while_it_is_paused),
         cmocka_unit_test(an_overlong_line_is_cut_where_that_is_wanted),
         cmocka_unit_test(every_split_gives_the_same_lines),
         cmocka_unit_test(pausing_in_a_line_keeps_the_rest_for_later),

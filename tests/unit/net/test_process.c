@@ -71,7 +71,11 @@ static void on_exited(void *user, int exit_status, int number)
     self->signal = number;
 }
 
-static const process_events events = {on_line, on_error_line, on_drained, on_overflow, on_exited};
+static const process_events events = {.line = on_line,
+                                      .error_line = on_error_line,
+                                      .drained = on_drained,
+                                      .overflow = on_overflow,
+                                      .exited = on_exited};
 
 static void start_with(child *self, const process_options *options)
 {

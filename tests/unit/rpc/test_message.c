@@ -25,7 +25,9 @@ typedef struct refusal {
 static const refusal refusals[] = {
     {"", RPC_PARSE_ERROR, "null"},
     {"{", RPC_PARSE_ERROR, "null"},
-    {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\"} x", RPC_PARSE_ERROR, "null"},
+    {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\"} x", RPC_PARSE_ERROR, "1"},
+    {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\",\"params\":{?}}", RPC_PARSE_ERROR, "1"},
+    {"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{?}}", RPC_PARSE_ERROR, "null"},
     {"{\"jsonrpc\":\"2.0\",\"id\":\"\xff\",\"method\":\"a\"}", RPC_PARSE_ERROR, "null"},
     {"1", RPC_INVALID_REQUEST, "null"},
     {"\"a\"", RPC_INVALID_REQUEST, "null"},
@@ -84,6 +86,36 @@ static void what_breaks_the_envelope_is_refused(void **state)
         }
         assert_text(fault.id, refusals[i].id);
         assert_non_null(fault.text);
+        arena_fini(&memory);
+    }
+}
+
+/* The id is a view of the text, wherever it stands; that of an answer is not answered. */
+static void a_text_that_cannot_be_read_shows_its_id(void **state)
+{
+    (void)state;
+    static const json_limits shallow = {1 << 16, 4, 100};
+    static const json_limits few = {1 << 16, 64, 8};
+    static const char calls[] =
+        "{\"method\":\"a\",\"params\":{\"x\":[[[[1]]],2,3,4]},\"id\":\"q\"}";
+    static const char answers[] =
+        "{\"jsonrpc\":\"2.0\",\"result\":{\"x\":[[[[1]]],2,3,4]},\"id\":7}";
+    const json_limits *const limits[] = {&shallow, &few};
+    for (size_t i = 0; i < 2 * ARRAY_LEN(limits); i++) {
+        arena memory;
+        json_doc doc;
+        rpc_message message;
+        rpc_fault fault = {0};
+        bool is_call = i % 2 == 0;
+        bay_str text = str_of(is_call ? calls : answers);
+        arena_init(&memory, 1 << 16);
+        assert_int_equal(rpc_message_parse(&message, &doc, text, limits[i / 2], &memory, &fault),
+                         BAY_ERR_PROTOCOL);
+        assert_int_equal(fault.code, i < 2 ? RPC_PARSE_ERROR : RPC_INVALID_REQUEST);
+        assert_text(fault.id, is_call ? "\"q\"" : "null");
+        assert_text(fault.answers, is_call ? "" : "7");
+        bay_str id = is_call ? fault.id : fault.answers;
+        assert_true(id.at > text.at && id.at < text.at + text.len);
         arena_fini(&memory);
     }
 }
@@ -240,6 +272,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_breaks_the_envelope_is_refused),
+        cmocka_unit_test(a_text_that_cannot_be_read_shows_its_id),
         cmocka_unit_test(a_parse_error_says_where),
         cmocka_unit_test(long_ids_and_names_are_refused),
         cmocka_unit_test(depth_and_size_are_bounded),
