@@ -197,8 +197,8 @@ bay_err schema_compile(json_val root, const schema_options *options, schema **ou
     map_init(&c.dynamic_of, SIZE_MAX / 64);
     if (compile_grow(&c, &self->nodes, &self->node_cap, 0, sizeof(*self->nodes))) {
         self->nodes[self->node_count++] = (program_node){.types = TYPE_ANY};
-        uint32_t number = compile_document(&c, schema_uri_without_fragment(options->uri),
-                                           json_raw(root), options->dialect);
+        uint32_t number =
+            compile_document(&c, schema_uri_without_fragment(options->uri), root, options->dialect);
         if (c.err == BAY_OK) {
             self->root = compile_node_at(&c, number, 0);
             compile_all(&c);

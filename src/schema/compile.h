@@ -65,8 +65,8 @@ bool compile_grow(compiler *self, void *array, size_t *cap, size_t count, size_t
 /* A copy of a string value's text that lives as long as the schema. */
 bool compile_text(compiler *self, json_val value, bay_str *out);
 
-/* Copies and indexes a document; its number, or UINT32_MAX. */
-uint32_t compile_document(compiler *self, bay_str uri, bay_str text, schema_dialect dialect);
+/* Copies a document; its number, or UINT32_MAX. */
+uint32_t compile_document(compiler *self, bay_str uri, json_val from, schema_dialect dialect);
 
 /* Where `reference`, read in a resource, leads; false (and an error) when nowhere. */
 bool compile_resolve(compiler *self, uint32_t resource, json_val reference, place *out,

@@ -373,45 +373,39 @@ static void index_schema(compiler *self, uint32_t document, json_val value, uint
     }
 }
 
-/* An index of the text, in the schema's arena. */
-static json_doc *parse_document(compiler *self, bay_str text)
+/* A copy in the schema's arena, within the limits. */
+static const json_doc *copy_document(compiler *self, json_val root)
 {
-    schema *out = self->self;
-    if (text.len > self->limits->max_bytes - self->bytes) {
+    json_val copy = JSON_NONE;
+    bay_diag diag = {0};
+    size_t bytes = json_raw(root).len;
+    if (bytes > self->limits->max_bytes - self->bytes) {
         compile_fail(self, BAY_ERR_LIMIT, JSON_NONE,
                      "the schema has more than %zu bytes (max_bytes)", self->limits->max_bytes);
-        return NULL;
-    }
-    self->bytes += text.len;
-    uint32_t values = self->limits->max_values - (uint32_t)self->values;
-    json_limits limits = {text.len + 1, self->limits->max_depth, values};
-    json_doc *doc = arena_alloc(&out->memory, sizeof(*doc));
-    bay_str copy;
-    if (doc == NULL || arena_dup(&out->memory, text, &copy) != BAY_OK) {
+    } else if (json_clone_in(root, &self->self->memory, &copy) != BAY_OK) {
         compile_fail(self, BAY_ERR_NOMEM, JSON_NONE, "no memory for the schema");
-        return NULL;
-    }
-    bay_diag diag = {0};
-    bay_err err = json_parse(doc, copy, &limits, &out->memory, &diag);
-    if (err == BAY_ERR_LIMIT) {
-        compile_fail(self, err, JSON_NONE, "the schema has more than %u values (max_values)",
+    } else if (copy.doc->count > self->limits->max_values - self->values) {
+        compile_fail(self, BAY_ERR_LIMIT, JSON_NONE,
+                     "the schema has more than %u values (max_values)",
                      (unsigned)self->limits->max_values);
-    } else if (err == BAY_ERR_DEPTH) {
-        compile_fail(self, err, JSON_NONE, "the schema nests deeper than %u levels (max_depth)",
+    } else if (json_is_deeper(copy, self->limits->max_depth)) {
+        compile_fail(self, BAY_ERR_DEPTH, JSON_NONE,
+                     "the schema nests deeper than %u levels (max_depth)",
                      (unsigned)self->limits->max_depth);
-    } else if (err != BAY_OK) {
-        compile_fail(self, err, JSON_NONE, "%s", diag.text);
-    } else if ((err = json_check_duplicates(json_root(doc), &diag)) != BAY_OK) {
-        self->err = diag_at(self->diag, err, self->root_offset + diag.offset, "%s", diag.text);
+    } else if (json_check_duplicates(copy, &diag) != BAY_OK) {
+        self->err =
+            diag_at(self->diag, diag.code, self->root_offset + diag.offset, "%s", diag.text);
+    } else {
+        self->bytes += bytes;
+        self->values += copy.doc->count;
     }
-    self->values += err == BAY_OK ? doc->count : 0;
-    return err == BAY_OK ? doc : NULL;
+    return self->err == BAY_OK ? copy.doc : NULL;
 }
 
-uint32_t compile_document(compiler *self, bay_str uri, bay_str text, schema_dialect dialect)
+uint32_t compile_document(compiler *self, bay_str uri, json_val from, schema_dialect dialect)
 {
     schema *out = self->self;
-    json_doc *doc = parse_document(self, text);
+    const json_doc *doc = copy_document(self, from);
     program_resource root = {.document = (uint32_t)out->document_count, .dialect = dialect};
     if (doc == NULL || arena_dup(&out->memory, uri, &root.uri) != BAY_OK ||
         !compile_grow(self, &self->sources, &self->source_cap, out->document_count,
@@ -552,6 +546,20 @@ static json_val follow(compiler *self, json_val from, bay_str pointer, json_val 
     return value;
 }
 
+/* One that is built in; JSON_NONE when the URI names none. */
+static json_val meta_schema(compiler *self, bay_str uri, schema_dialect *out_dialect, arena *memory)
+{
+    bay_str text = schema_metaschema(uri, out_dialect);
+    json_doc *doc = text.len > 0 ? arena_alloc(memory, sizeof(*doc)) : NULL;
+    if (doc != NULL && json_parse(doc, text, NULL, memory, NULL) == BAY_OK) {
+        return json_root(doc);
+    }
+    if (text.len > 0) {
+        compile_fail(self, BAY_ERR_NOMEM, JSON_NONE, "no memory for the schema");
+    }
+    return JSON_NONE;
+}
+
 /* The place that a URI without fragment names; loads the document if need be. */
 static const place *find_resource(compiler *self, uint32_t around, bay_str uri, json_val where)
 {
@@ -561,14 +569,17 @@ static const place *find_resource(compiler *self, uint32_t around, bay_str uri, 
     }
     const schema_document *document = supplied(self, uri);
     schema_dialect dialect = self->self->resources[around].dialect;
-    bay_str text = document != NULL ? json_raw(document->root) : schema_metaschema(uri, &dialect);
-    if (text.len == 0) {
+    arena memory; /* of a meta-schema */
+    arena_init(&memory, SIZE_MAX);
+    json_val root = document != NULL ? document->root : meta_schema(self, uri, &dialect, &memory);
+    if (root.doc != NULL) {
+        compile_document(self, uri, root, dialect);
+    } else {
         compile_fail(self, BAY_ERR_NOT_FOUND, where,
                      "%.*s is not in this document, and nothing is ever fetched",
                      BAY_STR(str_head(uri, 120)));
-        return NULL;
     }
-    compile_document(self, uri, text, dialect);
+    arena_fini(&memory);
     return self->err == BAY_OK ? map_get(&self->places, uri) : NULL;
 }
 

@@ -145,7 +145,7 @@ typedef struct program_resource {
 
 typedef struct program_document {
     bay_str uri;
-    json_doc *doc;
+    const json_doc *doc;
 } program_document;
 
 struct schema {
