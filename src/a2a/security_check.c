@@ -292,7 +292,8 @@ static bay_err name_principal(const check *on, const alternative *one, const aut
     bay_err err = BAY_OK;
     if (!is_one_subject(on, one, &who)) {
         err = join_subjects(on, one, &who.subject);
-        who.issuer = who.client = who.claims = (bay_str){"", 0};
+        who.issuer = who.client = (bay_str){"", 0};
+        who.claims = JSON_NONE;
     }
     if (err == BAY_OK && one->count > 1) {
         err = join_scopes(on, one, &who);

@@ -3,17 +3,16 @@
 
 #include "base/err.h"
 #include "wire/base64.h"
+#include "json/build.h"
 #include "json/canon.h"
-#include "json/writer.h"
 
 enum { SCRATCH_BYTES = 16 << 20, HEADER_BYTES = 32 << 10 };
 
 static const bay_str signatures_key = STR_INIT("signatures");
-static const json_limits payload_limits = {CARD_SIGNED_BYTES, CARD_DEPTH, 1 << 17};
 
 /* --- payloads --------------------------------------------------------------------------------- */
 
-/* Is there nothing in it, however deep? Bounded by CARD_DEPTH, which the parser saw to. */
+/* Is there nothing in it, however deep? At most CARD_DEPTH levels. */
 static bool is_empty(json_val value)
 {
     switch (json_kind_of(value)) {
@@ -35,96 +34,88 @@ static bool is_empty(json_val value)
     }
 }
 
-/* The value, which is not empty, without what is. */
-static void put_filled(buf *out, json_val value)
+/* A container without what is empty, or the value. */
+static void put_filled(json_writer *out, json_val value)
 {
     bool is_object = json_is(value, JSON_OBJECT);
     if (!is_object && !json_is(value, JSON_ARRAY)) {
-        buf_str(out, json_raw(value));
+        json_put_val(out, value);
         return;
     }
-    char separator = is_object ? '{' : '[';
+    (is_object ? json_open_object : json_open_array)(out);
     for (json_iter it = json_iter_of(value); json_next(&it);) {
         if (is_empty(it.value)) {
             continue;
         }
-        buf_char(out, separator);
-        separator = ',';
         if (is_object) {
-            buf_str(out, json_raw(it.key));
-            buf_char(out, ':');
+            json_key_val(out, it.key);
         }
         put_filled(out, it.value);
     }
-    buf_char(out, is_object ? '}' : ']');
+    (is_object ? json_close_object : json_close_array)(out);
 }
 
-static void put_bare(buf *out, json_val card)
+static void put_bare(json_writer *out, json_val card)
 {
-    json_writer writer;
-    json_writer_init(&writer, out);
-    json_open_object(&writer);
-    json_put_members(&writer, card, &signatures_key, 1);
-    json_close_object(&writer);
+    json_open_object(out);
+    json_put_members(out, card, &signatures_key, 1);
+    json_close_object(out);
 }
 
-/* The canonical form of `text`, appended. */
-static bay_err canonical(bay_str text, buf *out, arena *memory, json_doc *doc, bay_diag *diag)
-{
-    bay_err err = json_parse(doc, text, &payload_limits, memory, diag);
-    return err == BAY_OK ? json_canon(out, json_root(doc), memory, diag) : err;
-}
-
+/* What signatures are over, in canonical form. */
 typedef struct payloads {
-    arena memory;
-    buf bare; /* the card without its signatures, as it is written */
-    buf filled;
-    json_doc doc;
-    buf literal_canon;
-    buf filled_canon; /* empty: the same */
+    buf literal; /* the card without its signatures */
+    buf filled;  /* … and without what is empty; empty: the same */
 } payloads;
 
 static void payloads_fini(payloads *self)
 {
-    buf_fini(&self->filled_canon);
-    buf_fini(&self->literal_canon);
     buf_fini(&self->filled);
-    buf_fini(&self->bare);
-    arena_fini(&self->memory);
+    buf_fini(&self->literal);
+}
+
+static bay_err write_payloads(payloads *self, json_val card, json_builder *bare,
+                              json_builder *filled, bay_diag *diag)
+{
+    arena memory;
+    json_val literal;
+    json_val without;
+    put_bare(json_builder_init(bare, NULL, CARD_SIGNED_BYTES), card);
+    bay_err err = json_builder_view(bare, &literal);
+    if (err != BAY_OK) {
+        return diag_set(diag, err, "the card is too large to be signed");
+    }
+    if (json_is_deeper(literal, CARD_DEPTH)) {
+        return diag_set(diag, BAY_ERR_DEPTH, "the card nests deeper than %d levels", CARD_DEPTH);
+    }
+    put_filled(json_builder_init(filled, NULL, CARD_SIGNED_BYTES), literal);
+    arena_init(&memory, SCRATCH_BYTES);
+    err = json_canon(&self->literal, literal, &memory, diag);
+    if (err == BAY_OK) {
+        err = json_builder_view(filled, &without);
+    }
+    if (err == BAY_OK) {
+        err = json_canon(&self->filled, without, &memory, diag);
+    }
+    if (err == BAY_OK && str_eq(buf_view(&self->filled), buf_view(&self->literal))) {
+        buf_clear(&self->filled);
+    }
+    arena_fini(&memory);
+    return err;
 }
 
 static bay_err payloads_init(payloads *self, json_val card, bay_diag *diag)
 {
-    arena_init(&self->memory, SCRATCH_BYTES);
-    buf_init(&self->bare, CARD_SIGNED_BYTES);
+    json_builder bare = {0};
+    json_builder filled = {0};
+    buf_init(&self->literal, CARD_SIGNED_BYTES);
     buf_init(&self->filled, CARD_SIGNED_BYTES);
-    buf_init(&self->literal_canon, CARD_SIGNED_BYTES);
-    buf_init(&self->filled_canon, CARD_SIGNED_BYTES);
     if (!json_is(card, JSON_OBJECT)) {
         return diag_set(diag, BAY_ERR_TYPE, "an agent's card is an object");
     }
-    put_bare(&self->bare, card);
-    if (self->bare.err != BAY_OK) {
-        return diag_set(diag, self->bare.err, "the card is too large to be signed");
-    }
-    bay_err err =
-        canonical(buf_view(&self->bare), &self->literal_canon, &self->memory, &self->doc, diag);
-    if (err != BAY_OK) {
-        return err;
-    }
-    if (is_empty(json_root(&self->doc))) {
-        buf_lit(&self->filled, "{}");
-    } else {
-        put_filled(&self->filled, json_root(&self->doc));
-    }
-    err = self->filled.err;
-    json_doc filled;
-    if (err == BAY_OK) {
-        err = canonical(buf_view(&self->filled), &self->filled_canon, &self->memory, &filled, diag);
-    }
-    if (err == BAY_OK && str_eq(buf_view(&self->filled_canon), buf_view(&self->literal_canon))) {
-        buf_clear(&self->filled_canon);
-    }
+    bay_err err = write_payloads(self, card, &bare, &filled, diag);
+    json_builder_drop(&filled);
+    json_builder_drop(&bare);
     return err;
 }
 
@@ -168,9 +159,9 @@ static bay_err write_signed(json_val card, const payloads *made, const jose_key 
     for (json_iter it = json_iter_of(json_get(card, signatures_key)); json_next(&it);) {
         json_put_val(&writer, it.value);
     }
-    bay_err err = sign_payload(&writer, buf_view(&made->literal_canon), key, jku);
-    if (err == BAY_OK && made->filled_canon.len > 0) {
-        err = sign_payload(&writer, buf_view(&made->filled_canon), key, jku);
+    bay_err err = sign_payload(&writer, buf_view(&made->literal), key, jku);
+    if (err == BAY_OK && made->filled.len > 0) {
+        err = sign_payload(&writer, buf_view(&made->filled), key, jku);
     }
     json_close_array(&writer);
     json_close_object(&writer);
@@ -209,9 +200,9 @@ static bay_err verify_one(json_val entry, const payloads *made, const jose_keys 
         !json_str_plain(json_get(entry, STR("signature")), &signature)) {
         return BAY_ERR_DENIED;
     }
-    bay_err err = jose_verify(keys, header, buf_view(&made->literal_canon), signature);
-    if (err == BAY_ERR_DENIED && made->filled_canon.len > 0) {
-        err = jose_verify(keys, header, buf_view(&made->filled_canon), signature);
+    bay_err err = jose_verify(keys, header, buf_view(&made->literal), signature);
+    if (err == BAY_ERR_DENIED && made->filled.len > 0) {
+        err = jose_verify(keys, header, buf_view(&made->filled), signature);
     }
     return err;
 }

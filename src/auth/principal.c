@@ -21,8 +21,7 @@ struct auth_principal {
     bay_str subject;
     bay_str client;
     bay_str scopes;
-    json_doc claims; /* of claims_memory; no text: none */
-    arena claims_memory;
+    json_doc *claims; /* NULL: none */
 };
 
 static const char *const proof_names[PRINCIPAL_PROOFS] = {
@@ -61,8 +60,15 @@ static bay_err check_parts(const principal_parts *parts)
             return err;
         }
     }
-    if (parts->claims.len > PRINCIPAL_CLAIMS_BYTES || actors_of(parts->actor) >= PRINCIPAL_ACTORS) {
+    if (json_raw(parts->claims).len > PRINCIPAL_CLAIMS_BYTES ||
+        actors_of(parts->actor) >= PRINCIPAL_ACTORS) {
         return BAY_ERR_LIMIT;
+    }
+    if (parts->claims.doc != NULL && !json_is(parts->claims, JSON_OBJECT)) {
+        return BAY_ERR_TYPE;
+    }
+    if (json_is_deeper(parts->claims, PRINCIPAL_CLAIMS_DEPTH)) {
+        return BAY_ERR_DEPTH;
     }
     return check_text(parts->scopes, PRINCIPAL_SCOPES_BYTES);
 }
@@ -76,21 +82,6 @@ static size_t write_part(buf *out, bay_str text)
     size_t at = out->len;
     buf_str(out, text);
     return at;
-}
-
-static bay_err read_claims(auth_principal *self, bay_str text)
-{
-    static const json_limits limits = {PRINCIPAL_CLAIMS_BYTES, PRINCIPAL_CLAIMS_DEPTH,
-                                       PRINCIPAL_CLAIMS_BYTES};
-    bay_str kept;
-    bay_err err = arena_dup(&self->claims_memory, text, &kept);
-    if (err == BAY_OK) {
-        err = json_parse(&self->claims, kept, &limits, &self->claims_memory, NULL);
-    }
-    if (err == BAY_OK && !json_is(json_root(&self->claims), JSON_OBJECT)) {
-        err = BAY_ERR_TYPE;
-    }
-    return err;
 }
 
 bay_err principal_new(const principal_parts *parts, const auth_principal **out)
@@ -127,11 +118,7 @@ bay_err principal_new(const principal_parts *parts, const auth_principal **out)
     self->subject = (bay_str){at + subject, parts->subject.len};
     self->client = (bay_str){at + client, parts->client.len};
     self->scopes = (bay_str){at + binding.len, parts->scopes.len};
-    arena_init(&self->claims_memory, 64 * PRINCIPAL_CLAIMS_BYTES);
-    if (parts->claims.len > 0) {
-        err = read_claims(self, parts->claims);
-    }
-    if (err != BAY_OK) {
+    if (parts->claims.doc != NULL && (err = json_clone(parts->claims, &self->claims)) != BAY_OK) {
         principal_unref(self);
         return err;
     }
@@ -218,7 +205,7 @@ void principal_unref(const auth_principal *self)
             return;
         }
         self = mine->actor;
-        arena_fini(&mine->claims_memory);
+        mem_free(mine->claims);
         mem_free(mine);
     }
 }
@@ -294,8 +281,8 @@ bool principal_has_scope(const auth_principal *self, bay_str scope)
 
 json_val principal_claim(const auth_principal *self, bay_str pointer)
 {
-    bool has_claims = self != NULL && self->claims.text.len > 0;
-    return has_claims ? json_pointer(json_root(&self->claims), pointer) : JSON_NONE;
+    bool has_claims = self != NULL && self->claims != NULL;
+    return has_claims ? json_pointer(json_root(self->claims), pointer) : JSON_NONE;
 }
 
 bool principal_is_expired(const auth_principal *self, uint64_t now_ms)

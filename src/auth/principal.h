@@ -48,7 +48,7 @@ typedef struct principal_parts {
     bay_str subject;
     bay_str client;         /* the OAuth client id, or what stands for it; "": unknown */
     bay_str scopes;         /* separated by single spaces; "": none */
-    bay_str claims;         /* a JSON object; "": none */
+    json_val claims;        /* an object; JSON_NONE: none */
     uint64_t expires_at_ms; /* wall clock since 1970; 0: never */
     /* Who makes the call on the subject's behalf (RFC 8693 section 4.1, "act"); NULL: the subject
      * itself. */
@@ -57,8 +57,9 @@ typedef struct principal_parts {
 
 /* Makes a principal.
  * Owns: the caller holds one reference. Errors: BAY_ERR_INVALID for an empty subject or a text that
- * is not UTF-8; BAY_ERR_LIMIT for a part above its maximum or too many actors; what json_parse says
- * of the claims, BAY_ERR_TYPE when they are no object; BAY_ERR_NOMEM. */
+ * is not UTF-8; BAY_ERR_LIMIT for a part above its maximum or too many actors; BAY_ERR_TYPE for
+ * claims that are not an object, BAY_ERR_DEPTH for those that nest deeper than
+ * PRINCIPAL_CLAIMS_DEPTH; BAY_ERR_NOMEM. */
 bay_err principal_new(const principal_parts *parts, const auth_principal **out) BAY_MUST_CHECK;
 
 /* A principal that a stored identity names: proof, issuer and subject, with neither scopes nor

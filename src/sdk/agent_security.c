@@ -352,7 +352,7 @@ static bay_err verify_token(const agent_scheme *self, bay_str credential, bay_gr
                                        .subject = claims.subject,
                                        .client = claims.client,
                                        .scopes = claims.scopes,
-                                       .claims = json_raw(claims.all),
+                                       .claims = claims.all,
                                        .expires_at_ms = claims.expires_at_ms};
     }
     return err == BAY_ERR_NOMEM ? err : err == BAY_OK ? BAY_OK : BAY_ERR_DENIED;
