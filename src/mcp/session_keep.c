@@ -139,6 +139,7 @@ typedef struct reader {
     mcp_session *session;
     const mcp_kept_event *events;
     size_t count;
+    json_val *read; /* what event_read has read; NULL before */
     arena memory;
     json_doc doc;
 } reader;
@@ -215,17 +216,29 @@ static bool is_answer_to(json_val message, bay_str id)
            json_is(json_get(message, STR("method")), JSON_MISSING);
 }
 
+/* An event, read once; JSON_NONE if it is not JSON or out of memory. */
+static json_val event_read(reader *self, size_t index)
+{
+    if (self->read == NULL) {
+        self->read = arena_array(&self->memory, self->count, sizeof(*self->read));
+    }
+    if (self->read != NULL && self->read[index].doc == NULL) {
+        json_doc *doc = arena_alloc(&self->memory, sizeof(*doc));
+        bool is_read = doc != NULL && json_parse(doc, self->events[index].text, &json_any_depth,
+                                                 &self->memory, NULL) == BAY_OK;
+        self->read[index] = is_read ? json_root(doc) : JSON_NONE;
+    }
+    return self->read != NULL ? self->read[index] : JSON_NONE;
+}
+
 /* Is the request of that id answered by one of the stream's events? */
 static bool has_answer(reader *self, uint32_t number, bay_str id)
 {
     for (size_t i = 0; i < self->count; i++) {
-        const mcp_kept_event *one = &self->events[i];
-        json_doc doc;
-        if (one->stream != number ||
-            json_parse(&doc, one->text, &json_any_depth, &self->memory, NULL) != BAY_OK) {
+        if (self->events[i].stream != number) {
             continue;
         }
-        json_val root = json_root(&doc);
+        json_val root = event_read(self, i);
         json_iter it = json_iter_of(root);
         bool is_found = json_is(root, JSON_OBJECT) && is_answer_to(root, id);
         while (!is_found && json_is(root, JSON_ARRAY) && json_next(&it)) {
