@@ -7,7 +7,6 @@
 #include "cli/pairs.h"
 #include "cli/print.h"
 #include "cli/say.h"
-#include "json/writer.h"
 
 enum { TABLE_MEMORY = 1 << 20 };
 
@@ -15,36 +14,13 @@ typedef struct calling {
     const cli_arguments *arguments;
     cli_session *session;
     bay_str tool;
-    buf params;
+    json_builder made; /* params */
+    json_val params;
     cli_inventory inventory;
     arena memory;
     mcp_param_table table;
     bool has_table;
 } calling;
-
-/* {"name":…,"arguments":…} */
-static cli_exit take_params(calling *self)
-{
-    json_writer writer;
-    buf arguments;
-    buf_init(&arguments, CLI_PAIRS_BYTES);
-    cli_exit code = cli_pairs_take(self->arguments, false, &arguments);
-    if (code == CLI_EXIT_OK) {
-        json_writer_init(&writer, &self->params);
-        json_open_object(&writer);
-        json_key_lit(&writer, "name");
-        json_put_str(&writer, self->tool);
-        json_key_lit(&writer, "arguments");
-        json_put_raw(&writer, buf_view(&arguments));
-        json_close_object(&writer);
-        if (self->params.err != BAY_OK) {
-            cli_say("%s", bay_err_text(self->params.err));
-            code = CLI_EXIT_FAILED;
-        }
-    }
-    buf_fini(&arguments);
-    return code;
-}
 
 static cli_exit read_table(calling *self, json_val tool)
 {
@@ -140,7 +116,7 @@ static cli_exit run(calling *self)
     }
     cli_request request = {
         .method = MCP_TOOLS_CALL,
-        .params = buf_view(&self->params),
+        .params = self->params,
         .param_table = self->has_table ? &self->table : NULL,
         .shows_progress = true,
     };
@@ -158,16 +134,15 @@ static cli_exit run(calling *self)
 int cmd_call(const cli_arguments *arguments)
 {
     calling self = {.arguments = arguments, .tool = str_of(arguments->name)};
-    buf_init(&self.params, 2 * (size_t)CLI_PAIRS_BYTES);
     arena_init(&self.memory, TABLE_MEMORY);
     cli_inventory_init(&self.inventory);
-    cli_exit code = take_params(&self);
+    cli_exit code = cli_pairs_params(arguments, false, &self.made, &self.params);
     if (code == CLI_EXIT_OK) {
         code = run(&self);
     }
     code = cli_session_close(self.session, code);
     cli_inventory_fini(&self.inventory);
     arena_fini(&self.memory);
-    buf_fini(&self.params);
+    json_builder_drop(&self.made);
     return (int)code;
 }

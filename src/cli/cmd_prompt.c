@@ -6,7 +6,6 @@
 #include "cli/print.h"
 #include "cli/say.h"
 #include "cli/session.h"
-#include "json/writer.h"
 
 static cli_exit print_messages(const cli_arguments *arguments, json_val result, output *device,
                                buf *text)
@@ -49,36 +48,14 @@ static cli_exit print_result(const cli_arguments *arguments, json_val result)
     return code;
 }
 
-/* {"name":…,"arguments":…} */
-static cli_exit take_params(const cli_arguments *arguments, buf *params)
-{
-    buf given;
-    json_writer writer;
-    buf_init(&given, CLI_PAIRS_BYTES);
-    cli_exit code = cli_pairs_take(arguments, true, &given);
-    json_writer_init(&writer, params);
-    json_open_object(&writer);
-    json_key_lit(&writer, "name");
-    json_put_str(&writer, str_of(arguments->name));
-    json_key_lit(&writer, "arguments");
-    json_put_raw(&writer, buf_view(&given));
-    json_close_object(&writer);
-    if (code == CLI_EXIT_OK && params->err != BAY_OK) {
-        cli_say("%s", bay_err_text(params->err));
-        code = CLI_EXIT_FAILED;
-    }
-    buf_fini(&given);
-    return code;
-}
-
 int cmd_prompt(const cli_arguments *arguments)
 {
-    buf params;
-    buf_init(&params, 2 * (size_t)CLI_PAIRS_BYTES);
-    cli_exit code = take_params(arguments, &params);
+    json_builder made;
+    json_val params;
+    cli_exit code = cli_pairs_params(arguments, true, &made, &params);
     if (code == CLI_EXIT_OK) {
-        code = cli_session_once(arguments, MCP_PROMPTS_GET, buf_view(&params), print_result);
+        code = cli_session_once(arguments, MCP_PROMPTS_GET, params, print_result);
     }
-    buf_fini(&params);
+    json_builder_drop(&made);
     return (int)code;
 }

@@ -5,7 +5,7 @@
 #include "cli/print.h"
 #include "cli/say.h"
 #include "cli/session.h"
-#include "json/writer.h"
+#include "json/build.h"
 
 enum { PARAMS_BYTES = 1 << 20 };
 
@@ -61,20 +61,20 @@ static cli_exit print_result(const cli_arguments *arguments, json_val result)
 
 int cmd_read(const cli_arguments *arguments)
 {
-    buf params;
-    json_writer writer;
-    buf_init(&params, PARAMS_BYTES);
-    json_writer_init(&writer, &params);
-    json_open_object(&writer);
-    json_key_lit(&writer, "uri");
-    json_put_str(&writer, str_of(arguments->name));
-    json_close_object(&writer);
+    json_builder made;
+    json_val params;
+    json_writer *to = json_builder_init(&made, NULL, PARAMS_BYTES);
+    json_open_object(to);
+    json_key_lit(to, "uri");
+    json_put_str(to, str_of(arguments->name));
+    json_close_object(to);
+    bay_err err = json_builder_view(&made, &params);
     cli_exit code = CLI_EXIT_FAILED;
-    if (params.err == BAY_OK) {
-        code = cli_session_once(arguments, MCP_RESOURCES_READ, buf_view(&params), print_result);
+    if (err == BAY_OK) {
+        code = cli_session_once(arguments, MCP_RESOURCES_READ, params, print_result);
     } else {
-        cli_say("%s", bay_err_text(params.err));
+        cli_say("%s", bay_err_text(err));
     }
-    buf_fini(&params);
+    json_builder_drop(&made);
     return (int)code;
 }

@@ -45,7 +45,7 @@ typedef struct fetcher {
     mcp_method_id method;
 } fetcher;
 
-static cli_exit fetch(void *user, bay_str params, cli_answer *out)
+static cli_exit fetch(void *user, json_val params, cli_answer *out)
 {
     fetcher *self = user;
     cli_request request = {.method = self->method, .params = params};

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/mem.h"
 #include "base/str.h"
 
 enum { MEMORY = 512 << 20 };
@@ -56,33 +57,22 @@ static cli_exit take_items(cli_pages *self, bay_str member, json_val items)
     return CLI_EXIT_OK;
 }
 
-/* The next page's params; `params` stays empty when this was the last. */
-static cli_exit next_params(cli_pages *self, json_val cursor, buf *params)
+/* The next page's cursor; NULL: this was the last page. */
+static cli_exit next_cursor(cli_pages *self, json_val given, json_doc **cursor)
 {
-    buf next;
-    if (json_is(cursor, JSON_MISSING) || json_is(cursor, JSON_NULL)) {
-        buf_clear(params);
-        return CLI_EXIT_OK;
-    }
-    if (!json_is(cursor, JSON_STRING)) {
+    bool is_string = json_is(given, JSON_STRING);
+    if (!is_string && !json_is(given, JSON_MISSING) && !json_is(given, JSON_NULL)) {
         return pages_fail(self, CLI_EXIT_PROTOCOL, "nextCursor is no string");
     }
-    buf_init(&next, CLI_PAGE_BYTES);
-    buf_lit(&next, "{\"cursor\":");
-    buf_str(&next, json_raw(cursor));
-    buf_char(&next, '}');
-    if (next.err != BAY_OK) {
-        buf_fini(&next);
-        return pages_fail(self, CLI_EXIT_FAILED, "out of memory");
-    }
-    if (str_eq(buf_view(&next), buf_view(params))) {
-        buf_fini(&next);
+    if (is_string && *cursor != NULL && str_eq((*cursor)->text, json_raw(given))) {
         return pages_fail(self, CLI_EXIT_PROTOCOL, "page %zu names the cursor that led to it",
                           self->page_count);
     }
-    buf_fini(params);
-    *params = next;
-    return CLI_EXIT_OK;
+    mem_free(*cursor);
+    *cursor = NULL;
+    return !is_string || json_clone(given, cursor) == BAY_OK
+               ? CLI_EXIT_OK
+               : pages_fail(self, CLI_EXIT_FAILED, "out of memory");
 }
 
 static cli_exit take_error(cli_pages *self, const cli_answer *answer)
@@ -93,20 +83,37 @@ static cli_exit take_error(cli_pages *self, const cli_answer *answer)
                       BAY_STR(str_head(message, 160)));
 }
 
+static cli_exit fetch_page(cli_pages *self, const json_doc *cursor, cli_page_fetch fetch,
+                           void *user, cli_answer *out)
+{
+    json_builder made;
+    json_val params;
+    json_writer *to = json_builder_init(&made, NULL, CLI_PAGE_BYTES);
+    json_open_object(to);
+    if (cursor != NULL) {
+        json_key_lit(to, "cursor");
+        json_put_val(to, json_root(cursor));
+    }
+    json_close_object(to);
+    cli_exit code = json_builder_view(&made, &params) == BAY_OK
+                        ? fetch(user, params, out)
+                        : pages_fail(self, CLI_EXIT_FAILED, "out of memory");
+    json_builder_drop(&made);
+    return code;
+}
+
 static cli_exit read_pages(cli_pages *self, bay_str member, cli_page_fetch fetch, void *user)
 {
-    buf params;
+    json_doc *cursor = NULL;
     cli_answer answer;
-    cli_exit code = CLI_EXIT_OK;
-    buf_init(&params, CLI_PAGE_BYTES);
-    buf_lit(&params, "{}");
+    cli_exit code;
     cli_answer_init(&answer);
-    while (code == CLI_EXIT_OK && params.len > 0) {
+    do {
         if (self->page_count == CLI_PAGES) {
             code = pages_fail(self, CLI_EXIT_PROTOCOL, "more than %d pages", CLI_PAGES);
             break;
         }
-        code = fetch(user, buf_view(&params), &answer);
+        code = fetch_page(self, cursor, fetch, user, &answer);
         if (code != CLI_EXIT_OK) {
             break;
         }
@@ -117,11 +124,11 @@ static cli_exit read_pages(cli_pages *self, bay_str member, cli_page_fetch fetch
         }
         code = take_items(self, member, json_get(answer.value, member));
         if (code == CLI_EXIT_OK) {
-            code = next_params(self, json_get(answer.value, STR("nextCursor")), &params);
+            code = next_cursor(self, json_get(answer.value, STR("nextCursor")), &cursor);
         }
-    }
+    } while (code == CLI_EXIT_OK && cursor != NULL);
     cli_answer_fini(&answer);
-    buf_fini(&params);
+    mem_free(cursor);
     return code;
 }
 

@@ -14,7 +14,7 @@ enum {
 
 /* Asks for one page; `params` is "{}" or has a cursor. What it cannot answer it has said itself:
  * then not CLI_EXIT_OK. An ERROR of the server is an answer. */
-typedef cli_exit (*cli_page_fetch)(void *user, bay_str params, cli_answer *out);
+typedef cli_exit (*cli_page_fetch)(void *user, json_val params, cli_answer *out);
 
 typedef struct cli_pages {
     json_builder made; /* the items so far, each byte for byte */

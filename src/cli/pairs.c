@@ -7,7 +7,6 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "cli/say.h"
-#include "json/writer.h"
 
 enum { MEMORY = 1 << 30 };
 
@@ -32,60 +31,30 @@ static pair split(const char *word)
     return self;
 }
 
-static bay_err check_json(bay_str text, json_kind *out_kind, bay_diag *diag)
+/* VALUE as JSON, byte for byte. BAY_ERR_SYNTAX: it is none. */
+static bay_err put_json(json_writer *writer, bay_str value)
 {
     json_doc doc;
     arena memory;
     arena_init(&memory, MEMORY);
-    bay_err err = json_parse(&doc, text, NULL, &memory, diag);
+    bay_err err = json_parse(&doc, str_trim(value), NULL, &memory, NULL);
     if (err == BAY_OK) {
-        *out_kind = json_kind_of(json_root(&doc));
+        json_put_val(writer, json_root(&doc));
     }
     arena_fini(&memory);
     return err;
 }
 
-/* Where a text would not be UTF-8, the writer would change it. */
-static bay_err check_text(bay_str key, bay_str value, bay_diag *diag)
+static bay_err put_pair(json_writer *writer, const pair *self, bool is_text, bay_diag *diag)
 {
-    buf quoted;
-    json_kind kind;
-    bay_err err = BAY_OK;
-    for (int i = 0; i < 2 && err == BAY_OK; i++) {
-        bay_str text = i == 0 ? key : value;
-        buf_init(&quoted, CLI_PAIRS_BYTES);
-        buf_char(&quoted, '"');
-        for (size_t at = 0; at < text.len; at++) {
-            unsigned char c = (unsigned char)text.at[at];
-            buf_char(&quoted, c < 0x20 || c == '"' || c == '\\' ? ' ' : text.at[at]);
-        }
-        buf_char(&quoted, '"');
-        err = quoted.err == BAY_OK ? check_json(buf_view(&quoted), &kind, diag) : quoted.err;
-        buf_fini(&quoted);
-    }
-    if (err == BAY_ERR_UTF8) {
+    if (!json_is_utf8(self->key) || !json_is_utf8(self->value)) { /* the writer would change it */
         return diag_set(diag, BAY_ERR_INVALID,
                         "an argument is not UTF-8: give it as JSON with \\u");
     }
-    return err;
-}
-
-static bay_err put_pair(json_writer *writer, const pair *self, bool is_text, bay_diag *diag)
-{
-    json_kind kind;
-    bay_err err = check_text(self->key, self->value, diag);
-    if (err != BAY_OK) {
-        return err;
-    }
     json_key(writer, self->key);
-    bool may_be_json = !is_text && self->form != TEXT;
-    err = may_be_json ? check_json(str_trim(self->value), &kind, NULL) : BAY_ERR_SYNTAX;
-    if (err == BAY_OK) {
-        json_put_raw(writer, str_trim(self->value));
-        return BAY_OK;
-    }
+    bay_err err = is_text || self->form == TEXT ? BAY_ERR_SYNTAX : put_json(writer, self->value);
     if (err != BAY_ERR_SYNTAX) {
-        return err; /* too deep, no memory: JSON it may be, so it is not sent as a text */
+        return err; /* also if it is too deep: it may be JSON, so it is not sent as a text */
     }
     if (self->form == RAW) {
         return diag_set(diag, BAY_ERR_INVALID, "%.*s:= needs JSON%s",
@@ -96,11 +65,10 @@ static bay_err put_pair(json_writer *writer, const pair *self, bool is_text, bay
     return BAY_OK;
 }
 
-bay_err cli_pairs_write(char *const *pairs, size_t count, bool is_text, buf *out, bay_diag *diag)
+bay_err cli_pairs_write(char *const *pairs, size_t count, bool is_text, json_writer *out,
+                        bay_diag *diag)
 {
-    json_writer writer;
-    json_writer_init(&writer, out);
-    json_open_object(&writer);
+    json_open_object(out);
     for (size_t i = 0; i < count; i++) {
         pair self = split(pairs[i]);
         if (self.key.len == 0) {
@@ -113,13 +81,14 @@ bay_err cli_pairs_write(char *const *pairs, size_t count, bool is_text, buf *out
                                 BAY_STR(str_head(self.key, 64)));
             }
         }
-        bay_err err = put_pair(&writer, &self, is_text, diag);
+        bay_err err = put_pair(out, &self, is_text, diag);
         if (err != BAY_OK) {
             return err == BAY_ERR_INVALID ? err : diag_set(diag, err, "%s", bay_err_text(err));
         }
     }
-    json_close_object(&writer);
-    return out->err == BAY_OK ? BAY_OK : diag_set(diag, out->err, "%s", bay_err_text(out->err));
+    json_close_object(out);
+    bay_err err = out->out->err;
+    return err == BAY_OK ? err : diag_set(diag, err, "%s", bay_err_text(err));
 }
 
 /* ---- --arguments ----------------------------------------------------------------------------- */
@@ -153,50 +122,69 @@ static bay_err read_named(const char *name, buf *out, bay_diag *diag)
     if (err == BAY_ERR_LIMIT) {
         return diag_set(diag, err, "--arguments: more than %d bytes", CLI_PAIRS_BYTES);
     }
+    return err; /* BAY_ERR_NOMEM */
+}
+
+static bay_err put_object(bay_str text, json_writer *out, bay_diag *diag)
+{
+    json_doc doc;
+    arena memory;
+    bay_diag where = {0};
+    arena_init(&memory, MEMORY);
+    bay_err err = json_parse(&doc, text, NULL, &memory, &where);
+    if (err == BAY_ERR_NOMEM) {
+        (void)diag_set(diag, err, "%s", bay_err_text(err));
+    } else if (err != BAY_OK) {
+        err = diag_at(diag, BAY_ERR_INVALID, where.offset, "--arguments: no JSON at byte %zu: %s",
+                      where.offset, where.text);
+    } else if (!json_is(json_root(&doc), JSON_OBJECT)) {
+        err = diag_set(diag, BAY_ERR_INVALID, "--arguments needs a JSON object: {\"KEY\": VALUE}");
+    } else {
+        json_put_val(out, json_root(&doc));
+        err = out->out->err;
+        err = err == BAY_OK ? err : diag_set(diag, err, "%s", bay_err_text(err));
+    }
+    arena_fini(&memory);
     return err;
 }
 
-bay_err cli_pairs_read(const char *text, buf *out, bay_diag *diag)
+bay_err cli_pairs_read(const char *text, json_writer *out, bay_diag *diag)
 {
-    size_t start = out->len;
-    bay_diag where = {0};
-    json_kind kind = JSON_MISSING;
-    bay_err err = BAY_OK;
-    if (text[0] == '@') {
-        err = read_named(text + 1, out, diag);
-    } else {
-        buf_str(out, str_of(text));
-        err = out->err;
+    if (text[0] != '@') {
+        return put_object(str_of(text), out, diag);
     }
-    if (err != BAY_OK) {
-        return err == BAY_ERR_NOMEM ? diag_set(diag, err, "%s", bay_err_text(err)) : err;
+    buf file;
+    buf_init(&file, CLI_PAIRS_BYTES);
+    bay_err err = read_named(text + 1, &file, diag);
+    if (err == BAY_OK) {
+        err = put_object(buf_view(&file), out, diag);
     }
-    err = check_json(str_from(buf_view(out), start), &kind, &where);
-    if (err == BAY_ERR_NOMEM) {
-        return diag_set(diag, err, "%s", bay_err_text(err));
-    }
-    if (err != BAY_OK) {
-        return diag_at(diag, BAY_ERR_INVALID, where.offset, "--arguments: no JSON at byte %zu: %s",
-                       where.offset, where.text);
-    }
-    if (kind != JSON_OBJECT) {
-        return diag_set(diag, BAY_ERR_INVALID, "--arguments needs a JSON object: {\"KEY\": VALUE}");
-    }
-    return BAY_OK;
+    buf_fini(&file);
+    return err;
 }
 
-cli_exit cli_pairs_take(const cli_arguments *arguments, bool is_text, buf *out)
+cli_exit cli_pairs_params(const cli_arguments *arguments, bool is_text, json_builder *made,
+                          json_val *out)
 {
     bay_diag diag = {0};
     bay_err err;
+    json_writer *to = json_builder_init(made, NULL, 2 * (size_t)CLI_PAIRS_BYTES);
+    json_open_object(to);
+    json_key_lit(to, "name");
+    json_put_str(to, str_of(arguments->name));
+    json_key_lit(to, "arguments");
     if (arguments->json_arguments != NULL) {
-        err = cli_pairs_read(arguments->json_arguments, out, &diag);
+        err = cli_pairs_read(arguments->json_arguments, to, &diag);
     } else {
-        err = cli_pairs_write(arguments->pairs, arguments->pair_count, is_text, out, &diag);
+        err = cli_pairs_write(arguments->pairs, arguments->pair_count, is_text, to, &diag);
+    }
+    if (err == BAY_OK) {
+        json_close_object(to);
+        err = json_builder_view(made, out);
     }
     if (err == BAY_OK) {
         return CLI_EXIT_OK;
     }
-    cli_say("%s", diag.text);
+    cli_say("%s", diag.code != BAY_OK ? diag.text : bay_err_text(err));
     return err == BAY_ERR_NOMEM || err == BAY_ERR_IO ? CLI_EXIT_FAILED : CLI_EXIT_USAGE;
 }

@@ -11,8 +11,6 @@
 #include "cli/say.h"
 #include "mcp_transport/link.h"
 
-enum { PARAMS_MEMORY = 512 << 20 };
-
 struct cli_session {
     cli_target target;
     const cli_arguments *arguments;
@@ -237,38 +235,22 @@ static mcp_log_level wanted_level(const cli_session *self)
     return levels[self->arguments->verbosity < 2 ? self->arguments->verbosity : 2];
 }
 
-static bay_err session_begin(cli_session *self, const cli_request *request, arena *memory,
-                             mcp_call **call, bay_diag *diag)
+cli_exit cli_session_call(cli_session *self, const cli_request *request, cli_answer *out)
 {
-    json_doc doc;
+    bay_diag diag = {0};
+    mcp_call *call = NULL;
+    self->is_answered = false;
+    self->answer = out;
+    self->shows_progress = request->shows_progress && cli_notice_is_live(&self->notice);
     mcp_call_spec spec = {
         .method = mcp_method_of(request->method)->text,
+        .params = request->params,
         .log_level = wanted_level(self),
         .wants_progress = self->shows_progress,
         .param_table = request->param_table,
     };
-    if (request->params.len > 0) {
-        bay_err err = json_parse(&doc, request->params, NULL, memory, diag);
-        if (err != BAY_OK) {
-            return err;
-        }
-        spec.params = json_root(&doc);
-    }
-    return mcp_client_call(mcp_link_client(self->link), &spec, &call_events, self,
-                           loop_now_ms(self->loop), call, diag);
-}
-
-cli_exit cli_session_call(cli_session *self, const cli_request *request, cli_answer *out)
-{
-    arena memory;
-    bay_diag diag = {0};
-    mcp_call *call = NULL;
-    arena_init(&memory, PARAMS_MEMORY);
-    self->is_answered = false;
-    self->answer = out;
-    self->shows_progress = request->shows_progress && cli_notice_is_live(&self->notice);
-    bay_err err = session_begin(self, request, &memory, &call, &diag);
-    arena_fini(&memory); /* the engine keeps what it needs */
+    bay_err err = mcp_client_call(mcp_link_client(self->link), &spec, &call_events, self,
+                                  loop_now_ms(self->loop), &call, &diag);
     if (err != BAY_OK) {
         return session_fail(self, err, diag.text);
     }
@@ -329,7 +311,7 @@ cli_exit cli_session_close(cli_session *self, cli_exit code)
     return code;
 }
 
-cli_exit cli_session_once(const cli_arguments *arguments, mcp_method_id method, bay_str params,
+cli_exit cli_session_once(const cli_arguments *arguments, mcp_method_id method, json_val params,
                           cli_exit (*print)(const cli_arguments *arguments, json_val result))
 {
     cli_session *session = NULL;

@@ -25,7 +25,7 @@ typedef struct cli_session_hooks {
 
 typedef struct cli_request {
     mcp_method_id method;
-    bay_str params;                     /* a raw object; empty: none */
+    json_val params;                    /* an object; JSON_NONE: none */
     const mcp_param_table *param_table; /* of the tool; may be NULL */
     bool shows_progress;                /* on stderr, when it is a terminal */
 } cli_request;
@@ -44,9 +44,9 @@ cli_exit cli_session_call(cli_session *self, const cli_request *request, cli_ans
  * Returns CLI_EXIT_REMOTE. */
 cli_exit cli_session_refused(const cli_session *self, bay_str what, const cli_answer *answer);
 
-/* A whole session of one request: opens, asks with `params` (raw), gives the result to `print`,
- * closes. Returns the exit status; what failed was said on stderr. */
-cli_exit cli_session_once(const cli_arguments *arguments, mcp_method_id method, bay_str params,
+/* A whole session of one request: opens, asks with `params`, gives the result to `print`, closes.
+ * Returns the exit status; what failed was said on stderr. */
+cli_exit cli_session_once(const cli_arguments *arguments, mcp_method_id method, json_val params,
                           cli_exit (*print)(const cli_arguments *arguments, json_val result));
 
 mcp_client *cli_session_client(cli_session *self);

@@ -24,12 +24,12 @@ static const char expected_list[] = "2 tools, 34 tokens · 1 prompt · 2025-11-2
                                     "prompts\n"
                                     "  greet  who, [when]  greet\n";
 
-static cli_exit fetch(void *user, bay_str params, cli_answer *out)
+static cli_exit fetch(void *user, json_val params, cli_answer *out)
 {
     const char *const *results = user;
     json_doc doc;
     arena memory;
-    bool is_first = str_eq(params, STR("{}"));
+    bool is_first = str_eq(json_raw(params), STR("{}"));
     arena_init(&memory, 1 << 20);
     bay_err err = json_parse(&doc, str_of(results[is_first ? 0 : 1]), NULL, &memory, NULL);
     if (err == BAY_OK) {
@@ -94,7 +94,9 @@ static void arguments(void **state)
         buf out;
         bay_diag diag = {0};
         buf_init(&out, 1 << 16);
-        bay_err err = cli_pairs_write((char *const *)pairs, 4, false, &out, &diag);
+        json_writer to;
+        json_writer_init(&to, &out);
+        bay_err err = cli_pairs_write((char *const *)pairs, 4, false, &to, &diag);
         if (err == BAY_OK) {
             assert_true(
                 str_eq(buf_view(&out), STR("{\"a\":[1,2],\"b\":\"text\",\"c\":1.0,\"d\":\"1\"}")));

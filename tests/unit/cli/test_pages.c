@@ -36,13 +36,14 @@ static void answer_with(cli_answer *out, bay_str text, mcp_outcome_kind kind)
     arena_fini(&memory);
 }
 
-static cli_exit fetch(void *user, bay_str params, cli_answer *out)
+static cli_exit fetch(void *user, json_val params, cli_answer *out)
 {
     script *self = user;
     size_t at = self->asked < self->count ? self->asked : self->count - 1;
     bay_str text = str_of(self->results[at]);
     if (self->asked < 4) {
-        snprintf(self->params[self->asked], sizeof(self->params[0]), "%.*s", BAY_STR(params));
+        snprintf(self->params[self->asked], sizeof(self->params[0]), "%.*s",
+                 BAY_STR(json_raw(params)));
     }
     self->asked++;
     if (str_eq(text, STR("lost"))) {
@@ -126,7 +127,7 @@ static void cursors_go_back_as_they_came(void **state)
 }
 
 /* Two cursors that take turns, so none stands still. */
-static cli_exit fetch_for_ever(void *user, bay_str params, cli_answer *out)
+static cli_exit fetch_for_ever(void *user, json_val params, cli_answer *out)
 {
     size_t *asked = user;
     (void)params;

@@ -122,7 +122,7 @@ typedef struct one_page {
     const char *result;
 } one_page;
 
-static cli_exit fetch(void *user, bay_str params, cli_answer *out)
+static cli_exit fetch(void *user, json_val params, cli_answer *out)
 {
     one_page *self = user;
     (void)params;
