@@ -137,16 +137,21 @@ static void open_agent(const char *path)
     static const a2a_handler handler = {.turn = on_turn};
     store_options options = agent_store_suits();
     bay_diag diag;
+    json_doc doc;
+    arena memory;
+    arena_init(&memory, 1 << 16);
+    CHECK(json_parse(&doc, str_of(card), NULL, &memory, NULL) == BAY_OK);
     CHECK(loop_new(&bench.loop) == BAY_OK);
     CHECK(store_open_sqlite(bench.loop, str_of(path), &options, &bench.store, &diag) == BAY_OK);
     CHECK(agent_store_new(bench.store, STR("bench"), &bench.kept) == BAY_OK);
     a2a_agent_options agent = {.handler = &handler,
                                .persistence = agent_store_persistence(bench.kept),
-                               .card = {card, sizeof(card) - 1},
+                               .card = json_root(&doc),
                                .extended_card = {"", 0},
                                .now = now,
                                .wake = wake};
     CHECK(a2a_agent_new(&agent, &bench.agent) == BAY_OK);
+    arena_fini(&memory);
     CHECK(agent_store_load(bench.kept, bench.agent, false, on_loaded, NULL) == BAY_OK);
     while (!bench.is_loaded) {
         loop_turn(bench.loop, -1);

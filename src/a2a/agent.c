@@ -223,7 +223,8 @@ bay_err a2a_agent_new(const a2a_agent_options *options, a2a_agent **out)
     self->service.drained = service_drained;
     self->options = *options;
     self->limits = limits_of(&options->limits);
-    self->options.card = self->options.extended_card = (bay_str){"", 0};
+    self->options.card = JSON_NONE;
+    self->options.extended_card = (bay_str){"", 0};
     map_init(&self->tasks, (size_t)self->limits.tasks + 1);
     map_init(&self->contexts, (size_t)self->limits.tasks + 1);
     map_init(&self->owners, (size_t)self->limits.tasks + 1);
@@ -248,7 +249,7 @@ bay_err a2a_agent_new(const a2a_agent_options *options, a2a_agent **out)
     return BAY_OK;
 }
 
-bay_err a2a_agent_set_card(a2a_agent *self, bay_str card, bay_str extended_card)
+bay_err a2a_agent_set_card(a2a_agent *self, json_val card, bay_str extended_card)
 {
     agent_card read;
     bay_err err = agent_card_read(&read, card, extended_card);

@@ -121,8 +121,8 @@ typedef struct a2a_agent_options {
     void *user;
     a2a_persistence *persistence; /* NULL: memory only */
     const seal_ring *ring;        /* seals who owns a task in its row; borrowed. NULL: as text */
-    bay_str card;          /* 1.0, normal form: capabilities, skills, modes, required extensions */
-    bay_str extended_card; /* "": none */
+    json_val card; /* 1.0, normal form: capabilities, skills, modes, required extensions; copied */
+    bay_str extended_card;                /* "": none */
     uint64_t (*now)(void *user);          /* wall clock, ms */
     void (*id)(void *user, char out[37]); /* a UUID; NULL: random ones */
     /* Something is due at `at_ms` (wall clock): call a2a_agent_tick then. */
@@ -136,7 +136,7 @@ void a2a_agent_free(a2a_agent *self);
 a2a_service *a2a_agent_service(a2a_agent *self);
 void a2a_agent_tick(a2a_agent *self);
 /* The card changed; copied. BAY_ERR_INVALID: not a JSON object. */
-bay_err a2a_agent_set_card(a2a_agent *self, bay_str card, bay_str extended_card) BAY_MUST_CHECK;
+bay_err a2a_agent_set_card(a2a_agent *self, json_val card, bay_str extended_card) BAY_MUST_CHECK;
 
 /* A task from its row, before any call. One whose turn was running is given to the handler again
  * (a2a_turn_is_resumed) when may_resume, else it has FAILED, and says so; either happens at the

@@ -1,8 +1,5 @@
 /* What the engine needs of the agent's card: capabilities, required extensions, media types. */
-#include <string.h>
-
 #include "a2a/agent_internal.h"
-#include "base/mem.h"
 
 /* ---- reading */
 
@@ -52,37 +49,31 @@ static bay_err read_extensions(agent_card *self, json_val capabilities)
     return BAY_OK;
 }
 
-static bay_err read_text(agent_card *self, bay_str card, bay_str extended_card)
+static bay_err read_card(agent_card *self, json_val card, bay_str extended_card)
 {
-    self->text = mem_alloc(card.len + extended_card.len + 1);
-    if (self->text == NULL) {
-        return BAY_ERR_NOMEM;
+    if (!json_is(card, JSON_OBJECT)) {
+        return BAY_ERR_INVALID;
     }
-    if (card.len > 0) {
-        memcpy(self->text, card.at, card.len);
+    bay_err err = json_clone_in(card, &self->memory, &card);
+    if (err == BAY_OK) {
+        err = arena_dup(&self->memory, extended_card, &self->extended);
     }
-    if (extended_card.len > 0) {
-        memcpy(self->text + card.len, extended_card.at, extended_card.len);
+    if (err != BAY_OK) {
+        return err;
     }
-    self->extended = (bay_str){self->text + card.len, extended_card.len};
-    json_doc doc;
-    bay_err err = json_parse(&doc, (bay_str){self->text, card.len}, NULL, &self->memory, NULL);
-    if (err != BAY_OK || !json_is(json_root(&doc), JSON_OBJECT)) {
-        return err == BAY_ERR_NOMEM ? err : BAY_ERR_INVALID;
-    }
-    json_val capabilities = json_get(json_root(&doc), STR("capabilities"));
+    json_val capabilities = json_get(card, STR("capabilities"));
     self->can_stream = json_true(json_get(capabilities, STR("streaming")));
     self->can_push = json_true(json_get(capabilities, STR("pushNotifications")));
     self->has_extended = json_true(json_get(capabilities, STR("extendedAgentCard")));
-    err = read_modes(self, json_root(&doc));
+    err = read_modes(self, card);
     return err == BAY_OK ? read_extensions(self, capabilities) : err;
 }
 
-bay_err agent_card_read(agent_card *self, bay_str card, bay_str extended_card)
+bay_err agent_card_read(agent_card *self, json_val card, bay_str extended_card)
 {
-    *self = (agent_card){.text = NULL};
+    *self = (agent_card){.mode_count = 0};
     arena_init(&self->memory, SIZE_MAX);
-    bay_err err = read_text(self, card, extended_card);
+    bay_err err = read_card(self, card, extended_card);
     if (err != BAY_OK) {
         agent_card_fini(self);
     }
@@ -91,9 +82,8 @@ bay_err agent_card_read(agent_card *self, bay_str card, bay_str extended_card)
 
 void agent_card_fini(agent_card *self)
 {
-    mem_free(self->text);
     arena_fini(&self->memory);
-    *self = (agent_card){.text = NULL};
+    *self = (agent_card){.mode_count = 0};
 }
 
 /* ---- asking */

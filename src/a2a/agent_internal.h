@@ -252,7 +252,6 @@ struct a2a_turn {
 };
 
 typedef struct agent_card {
-    char *text; /* both cards */
     bay_str extended;
     arena memory;
     bool can_stream;
@@ -316,7 +315,7 @@ void agent_buffer_back(a2a_agent *self, buf *buffer);
 
 /* ---- agent_card.c */
 
-bay_err agent_card_read(agent_card *self, bay_str card, bay_str extended_card);
+bay_err agent_card_read(agent_card *self, json_val card, bay_str extended_card);
 void agent_card_fini(agent_card *self);
 /* BAY_OK or BAY_ERR_PROTOCOL with `fault`. */
 bay_err agent_card_check_extensions(const agent_card *self, bay_str sent, a2a_fault *fault);

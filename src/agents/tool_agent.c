@@ -137,7 +137,7 @@ static void take_list(agents_tool_agent *self)
             agents_card_new(self->settings->name, shown, self->public, AGENTS_WEBHOOKS_ALL, &card);
     }
     if (err == BAY_OK) {
-        err = a2a_agent_set_card(self->engine, json_raw(shown), STR(""));
+        err = a2a_agent_set_card(self->engine, shown, STR(""));
     }
     json_builder_drop(&made);
     json_builder_drop(&self->skills);
@@ -353,19 +353,20 @@ bay_err agents_tool_agent_new(loop *on, const agents_tools *tools, const agents_
     list_init(&self->waiting);
     json_open_array(json_builder_init(&self->skills, NULL, TOOL_AGENT_LIST_BYTES));
     arena_init(&self->scratch, SCRATCH_BYTES);
-    buf card;
-    json_writer to;
-    buf_init(&card, TOOL_AGENT_LIST_BYTES);
-    json_writer_init(&to, &card);
-    write_card(self, JSON_NONE, &to);
+    json_builder made;
+    json_val card = JSON_NONE;
+    write_card(self, JSON_NONE, json_builder_init(&made, NULL, TOOL_AGENT_LIST_BYTES));
+    bay_err err = json_builder_view(&made, &card);
     a2a_agent_options options = {.handler = &tool_agent_handler,
                                  .user = self,
-                                 .card = buf_view(&card),
+                                 .card = card,
                                  .extended_card = STR(""),
                                  .now = wall_clock,
                                  .wake = wake};
-    bay_err err = card.err == BAY_OK ? a2a_agent_new(&options, &self->engine) : card.err;
-    buf_fini(&card);
+    if (err == BAY_OK) {
+        err = a2a_agent_new(&options, &self->engine);
+    }
+    json_builder_drop(&made);
     if (err == BAY_OK) {
         err = loop_timer_start(on, &self->again, 1);
     }

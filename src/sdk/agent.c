@@ -30,17 +30,41 @@ bay_str sdk_agent_keep(bay_agent *self, const char *text)
     return copy;
 }
 
-void sdk_agent_add_text(bay_agent *self, buf *among, const char *text)
+json_val sdk_agent_keep_object(bay_agent *self, const char *text)
 {
+    json_doc *doc = arena_alloc(&self->memory, sizeof(*doc));
+    bay_str kept = sdk_agent_keep(self, text);
+    bay_err err = doc != NULL ? json_parse(doc, kept, NULL, &self->memory, NULL) : BAY_ERR_NOMEM;
+    self->is_out_of_memory = self->is_out_of_memory || err == BAY_ERR_NOMEM;
+    return err == BAY_OK && json_is(json_root(doc), JSON_OBJECT) ? json_root(doc) : JSON_NONE;
+}
+
+json_writer *sdk_agent_build(bay_agent *self, json_builder *made)
+{
+    return json_builder_init(made, &self->memory, AGENT_CARD_BYTES);
+}
+
+void sdk_agent_add(bay_agent *self, list *among, json_builder *made)
+{
+    json_val value;
+    agent_value *one = arena_zalloc(&self->memory, sizeof(*one));
+    if (json_builder_end(made, &value) != BAY_OK || one == NULL) {
+        self->is_out_of_memory = true;
+        return;
+    }
+    one->value = value;
+    list_push(among, &one->link);
+}
+
+void sdk_agent_add_text(bay_agent *self, list *among, const char *text)
+{
+    json_builder made;
     if (text == NULL || text[0] == '\0') {
         sdk_agent_error(self, "a media type, tag, example or URI of the agent is empty");
         return;
     }
-    if (among->len > 0) {
-        buf_char(among, ',');
-    }
-    json_quote(among, str_of(text));
-    self->is_out_of_memory = self->is_out_of_memory || among->err != BAY_OK;
+    json_put_str(sdk_agent_build(self, &made), str_of(text));
+    sdk_agent_add(self, among, &made);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -52,11 +76,11 @@ bay_agent *bay_agent_new(const char *name, const char *version, const char *desc
         return NULL;
     }
     arena_init(&self->memory, AGENT_MEMORY_BYTES);
-    buf *const lists[] = {&self->inputs, &self->outputs, &self->extensions, &self->extension_uris,
-                          &self->requirements};
+    list *const lists[] = {&self->inputs, &self->outputs, &self->extensions, &self->requirements};
     for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
-        buf_init(lists[i], AGENT_CARD_BYTES);
+        list_init(lists[i]);
     }
+    buf_init(&self->extension_uris, AGENT_CARD_BYTES);
     map_init(&self->abilities_by_id, AGENT_ABILITIES);
     self->is_hybrid = true;
     self->is_lenient = true;
@@ -73,18 +97,6 @@ bay_agent *bay_agent_new(const char *name, const char *version, const char *desc
     return self;
 }
 
-static void abilities_free(bay_agent *self)
-{
-    for (bay_skill *at = self->abilities; at != NULL; at = at->next) {
-        buf_fini(&at->tags);
-        buf_fini(&at->examples);
-        buf_fini(&at->inputs);
-        buf_fini(&at->outputs);
-        buf_fini(&at->requirements);
-    }
-    map_fini(&self->abilities_by_id);
-}
-
 void bay_agent_free(bay_agent *agent)
 {
     if (agent == NULL) {
@@ -98,13 +110,9 @@ void bay_agent_free(bay_agent *agent)
     }
     sdk_agent_cards_free(&agent->cards);
     sdk_agent_schemes_free(agent);
-    abilities_free(agent);
+    map_fini(&agent->abilities_by_id);
     jose_key_free(agent->signing_key);
-    buf_fini(&agent->inputs);
-    buf_fini(&agent->outputs);
-    buf_fini(&agent->extensions);
     buf_fini(&agent->extension_uris);
-    buf_fini(&agent->requirements);
     host_fini(&agent->host);
     arena_fini(&agent->memory);
     mem_free(agent);
@@ -226,10 +234,10 @@ bay_skill *bay_agent_skill(bay_agent *agent, const char *id, const char *name,
     self->description = sdk_agent_keep(agent, description);
     self->handler = handler;
     self->user = user;
-    buf *const lists[] = {&self->tags, &self->examples, &self->inputs, &self->outputs,
-                          &self->requirements};
+    list *const lists[] = {&self->tags, &self->examples, &self->inputs, &self->outputs,
+                           &self->requirements};
     for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
-        buf_init(lists[i], AGENT_CARD_BYTES);
+        list_init(lists[i]);
     }
     bay_skill **last = &agent->abilities;
     while (*last != NULL) {
@@ -298,7 +306,7 @@ static void check_whole(bay_agent *self)
     if (self->requires_any && self->schemes == NULL) {
         sdk_agent_error(self, "bay_agent_require: the agent declares no security scheme");
     }
-    if (self->extended.len > 0 && self->schemes == NULL) {
+    if (self->extended.doc != NULL && self->schemes == NULL) {
         sdk_agent_error(self, "bay_agent_extended: an extended card is for callers with "
                               "credentials; the agent declares no security scheme");
     }

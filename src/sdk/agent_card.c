@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "sdk/agent_parts.h"
-#include "json/writer.h"
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
@@ -19,16 +18,22 @@ static void put_text(json_writer *out, bay_str key, bay_str text)
     }
 }
 
-/* "KEY":[ITEMS], elements with their commas. */
-static void put_items(json_writer *out, bay_str key, const buf *items, bay_str otherwise)
+/* "KEY":[ITEMS]; without any, `otherwise` is the only one, or with "" there is no such member. */
+static void put_items(json_writer *out, bay_str key, const list *items, bay_str otherwise)
 {
-    bay_str text = items->len > 0 ? buf_view(items) : otherwise;
-    if (text.len > 0) {
-        json_key(out, key);
-        json_open_array(out);
-        json_put_raw(out, text);
-        json_close_array(out);
+    if (list_is_empty(items) && otherwise.len == 0) {
+        return;
     }
+    json_key(out, key);
+    json_open_array(out);
+    LIST_EACH(link, items)
+    {
+        json_put_val(out, CONTAINER_OF(link, agent_value, link)->value);
+    }
+    if (list_is_empty(items)) {
+        json_put_str(out, otherwise);
+    }
+    json_close_array(out);
 }
 
 static void put_interface(json_writer *out, bay_str url, a2a_binding binding, a2a_version version)
@@ -77,7 +82,7 @@ static void put_capabilities(json_writer *out, const bay_agent *self)
         json_put_bool(out, true);
     }
     put_items(out, STR("extensions"), &self->extensions, STR(""));
-    if (self->extended.len > 0) {
+    if (self->extended.doc != NULL) {
         json_key_lit(out, "extendedAgentCard");
         json_put_bool(out, true);
     }
@@ -93,23 +98,27 @@ static void put_security(json_writer *out, const bay_agent *self)
     json_open_object(out);
     for (const agent_scheme *at = self->schemes; at != NULL; at = at->next) {
         json_key(out, at->name);
-        json_put_raw(out, at->json);
+        json_put_val(out, at->value);
     }
     json_close_object(out);
+    if (!list_is_empty(&self->requirements)) {
+        put_items(out, STR("securityRequirements"), &self->requirements, STR(""));
+        return;
+    }
     json_key_lit(out, "securityRequirements");
     json_open_array(out);
-    if (self->requirements.len > 0) {
-        json_put_raw(out, buf_view(&self->requirements));
-    } else { /* any one of them is enough */
-        for (const agent_scheme *at = self->schemes; at != NULL; at = at->next) {
-            json_open_object(out);
-            json_key_lit(out, "schemes");
-            json_open_object(out);
-            json_key(out, at->name);
-            json_put_raw(out, STR("{\"list\":[]}"));
-            json_close_object(out);
-            json_close_object(out);
-        }
+    for (const agent_scheme *at = self->schemes; at != NULL; at = at->next) { /* any is enough */
+        json_open_object(out);
+        json_key_lit(out, "schemes");
+        json_open_object(out);
+        json_key(out, at->name);
+        json_open_object(out);
+        json_key_lit(out, "list");
+        json_open_array(out);
+        json_close_array(out);
+        json_close_object(out);
+        json_close_object(out);
+        json_close_object(out);
     }
     json_close_array(out);
 }
@@ -117,14 +126,11 @@ static void put_security(json_writer *out, const bay_agent *self)
 /* No required member may be empty: verifiers of signatures differ on those. */
 static void put_ability(json_writer *out, const bay_skill *self)
 {
-    char bytes[256];
-    buf tag = {.at = bytes, .cap = sizeof(bytes), .max = sizeof(bytes)};
-    json_quote(&tag, self->id);
     json_open_object(out);
     put_text(out, STR("id"), self->id);
     put_text(out, STR("name"), self->name);
     put_text(out, STR("description"), self->description);
-    put_items(out, STR("tags"), &self->tags, tag.err == BAY_OK ? buf_view(&tag) : STR("\"skill\""));
+    put_items(out, STR("tags"), &self->tags, self->id);
     put_items(out, STR("examples"), &self->examples, STR(""));
     put_items(out, STR("inputModes"), &self->inputs, STR(""));
     put_items(out, STR("outputModes"), &self->outputs, STR(""));
@@ -132,92 +138,73 @@ static void put_ability(json_writer *out, const bay_skill *self)
     json_close_object(out);
 }
 
-static void write_card(const bay_agent *self, bay_str base, buf *text)
+static void write_card(const bay_agent *self, bay_str base, json_writer *out)
 {
-    json_writer writer;
-    json_writer_init(&writer, text);
-    json_open_object(&writer);
-    put_text(&writer, STR("name"), self->name);
-    put_text(&writer, STR("description"), self->description);
-    put_interfaces(&writer, self, base);
+    json_open_object(out);
+    put_text(out, STR("name"), self->name);
+    put_text(out, STR("description"), self->description);
+    put_interfaces(out, self, base);
     if (self->organization.len > 0 || self->organization_url.len > 0) {
-        json_key_lit(&writer, "provider");
-        json_open_object(&writer);
-        json_key_lit(&writer, "url");
-        json_put_str(&writer, self->organization_url);
-        json_key_lit(&writer, "organization");
-        json_put_str(&writer, self->organization);
-        json_close_object(&writer);
+        json_key_lit(out, "provider");
+        json_open_object(out);
+        json_key_lit(out, "url");
+        json_put_str(out, self->organization_url);
+        json_key_lit(out, "organization");
+        json_put_str(out, self->organization);
+        json_close_object(out);
     }
-    put_text(&writer, STR("version"), self->version);
-    put_text(&writer, STR("documentationUrl"), self->documentation);
-    put_capabilities(&writer, self);
-    put_security(&writer, self);
-    put_items(&writer, STR("defaultInputModes"), &self->inputs, STR("\"text/plain\""));
-    put_items(&writer, STR("defaultOutputModes"), &self->outputs, STR("\"text/plain\""));
-    json_key_lit(&writer, "skills");
-    json_open_array(&writer);
+    put_text(out, STR("version"), self->version);
+    put_text(out, STR("documentationUrl"), self->documentation);
+    put_capabilities(out, self);
+    put_security(out, self);
+    put_items(out, STR("defaultInputModes"), &self->inputs, STR("text/plain"));
+    put_items(out, STR("defaultOutputModes"), &self->outputs, STR("text/plain"));
+    json_key_lit(out, "skills");
+    json_open_array(out);
     for (const bay_skill *at = self->abilities; at != NULL; at = at->next) {
         if (at->is_listed) {
-            put_ability(&writer, at);
+            put_ability(out, at);
         }
     }
-    json_close_array(&writer);
-    put_text(&writer, STR("iconUrl"), self->icon);
-    json_close_object(&writer);
+    json_close_array(out);
+    put_text(out, STR("iconUrl"), self->icon);
+    json_close_object(out);
 }
 
 /* ---- forms ----------------------------------------------------------------------------------- */
 
-/* `text` becomes a card in the model's normal form. */
-static bay_err normalise(buf *text, arena *memory, json_doc *out, bay_diag *diag)
+/* Ends a card, in the model's normal form. */
+static bay_err end_card(json_builder *made, arena *memory, json_val *out, bay_diag *diag)
 {
-    bay_err err =
-        text->err != BAY_OK ? text->err : json_parse(out, buf_view(text), NULL, memory, NULL);
+    a2a_fault fault = {A2A_NO_ERROR, ""};
+    bay_err err = json_builder_end(made, out);
     if (err != BAY_OK) {
         return diag_set(diag, err, "the card cannot be written: %s", bay_err_text(err));
     }
-    buf normal;
-    buf_init(&normal, AGENT_CARD_BYTES);
-    bool is_normal = false;
-    a2a_fault fault = {A2A_NO_ERROR, ""};
-    err = a2a_normalise(A2A_TYPE_AGENT_CARD, json_root(out), &normal, &is_normal, &fault);
-    if (err != BAY_OK) {
-        err = diag_set(diag, err == BAY_ERR_PROTOCOL ? BAY_ERR_INVALID : err,
-                       "the card is not valid: %s",
-                       err == BAY_ERR_PROTOCOL ? fault.text : bay_err_text(err));
-    } else if (!is_normal) {
-        buf_clear(text);
-        buf_str(text, buf_view(&normal));
-        err = text->err != BAY_OK ? text->err : json_parse(out, buf_view(text), NULL, memory, NULL);
-    }
-    buf_fini(&normal);
-    return err;
+    err = a2a_normal_view(A2A_TYPE_AGENT_CARD, *out, AGENT_CARD_BYTES, memory, out, &fault);
+    return err == BAY_OK ? err
+                         : diag_set(diag, err == BAY_ERR_PROTOCOL ? BAY_ERR_INVALID : err,
+                                    "the card is not valid: %s",
+                                    err == BAY_ERR_PROTOCOL ? fault.text : bay_err_text(err));
 }
 
-/* One form: written, signed if there is a key, and kept. */
-static bay_err keep_form(const bay_agent *self, const json_doc *card, a2a_card_form form,
-                         bay_str *out, char tag[AGENT_TAG_BYTES], bay_diag *diag)
+/* One form: signed if there is a key, and kept. */
+static bay_err keep_form(const bay_agent *self, json_val card, a2a_card_form form, bay_str *out,
+                         char tag[AGENT_TAG_BYTES], bay_diag *diag)
 {
-    buf text;
-    buf sealed;
+    buf shown;
     arena memory;
-    json_doc doc;
-    buf_init(&text, AGENT_CARD_BYTES);
-    buf_init(&sealed, AGENT_CARD_BYTES);
+    buf_init(&shown, AGENT_CARD_BYTES);
     arena_init(&memory, AGENT_MEMORY_BYTES);
-    bay_err err = a2a_card_write(form, json_root(card), &text);
+    bay_err err = a2a_card_in_form(form, card, AGENT_CARD_BYTES, &memory, &card);
     if (err == BAY_OK && self->signing_key != NULL) {
-        err = json_parse(&doc, buf_view(&text), NULL, &memory, NULL);
-        if (err == BAY_OK) {
-            err = card_sign(json_root(&doc), self->signing_key, self->jku, &sealed, diag);
-        }
-    } else {
-        buf_str(&sealed, buf_view(&text));
+        err = card_sign(card, self->signing_key, self->jku, &shown, diag);
+    } else if (err == BAY_OK) {
+        buf_str(&shown, json_raw(card));
+        err = shown.err;
     }
-    err = err != BAY_OK ? err : sealed.err;
     if (err == BAY_OK) {
-        bay_str view = buf_view(&sealed);
+        bay_str view = buf_view(&shown);
         snprintf(tag, AGENT_TAG_BYTES, "\"%016llx%016llx\"",
                  (unsigned long long)str_hash(view, 0x6361726473),
                  (unsigned long long)str_hash(view, view.len));
@@ -226,98 +213,90 @@ static bay_err keep_form(const bay_agent *self, const json_doc *card, a2a_card_f
         err = copy != NULL ? BAY_OK : BAY_ERR_NOMEM;
     }
     arena_fini(&memory);
-    buf_fini(&sealed);
-    buf_fini(&text);
+    buf_fini(&shown);
     return err;
 }
 
-/* The card with `members` in addition, or in place of its own. */
-static bay_err write_extended(const bay_agent *self, const json_doc *card, bay_str *out,
-                              bay_diag *diag)
+/* The card with the extended card's members in addition, or in place of its own. */
+static bay_err keep_extended(const bay_agent *self, json_val card, bay_str *out, bay_diag *diag)
 {
     arena memory;
-    json_doc members;
-    json_doc doc;
-    buf text;
+    json_builder made;
+    char tag[AGENT_TAG_BYTES];
     arena_init(&memory, AGENT_MEMORY_BYTES);
-    buf_init(&text, AGENT_CARD_BYTES);
-    bay_err err = json_parse(&members, self->extended, NULL, &memory, NULL);
-    if (err == BAY_OK) {
-        json_writer writer;
-        json_writer_init(&writer, &text);
-        json_open_object(&writer);
-        json_iter base = json_iter_of(json_root(card));
-        while (json_next(&base)) {
-            bay_str key;
-            if (json_str_plain(base.key, &key) &&
-                json_is(json_get(json_root(&members), key), JSON_MISSING)) {
-                json_key(&writer, key);
-                json_put_val(&writer, base.value);
-            }
+    json_writer *to = json_builder_init(&made, &memory, AGENT_CARD_BYTES);
+    json_open_object(to);
+    json_iter base = json_iter_of(card);
+    while (json_next(&base)) {
+        bay_str key;
+        if (json_str_plain(base.key, &key) &&
+            json_is(json_get(self->extended, key), JSON_MISSING)) {
+            json_key_val(to, base.key);
+            json_put_val(to, base.value);
         }
-        json_put_members(&writer, json_root(&members), NULL, 0);
-        json_close_object(&writer);
-        err = normalise(&text, &memory, &doc, diag);
     }
+    json_put_members(to, self->extended, NULL, 0);
+    json_close_object(to);
+    bay_err err = end_card(&made, &memory, &card, diag);
     if (err == BAY_OK) {
-        char tag[AGENT_TAG_BYTES];
-        err = keep_form(self, &doc, A2A_CARD_1_0, out, tag, diag);
+        err = keep_form(self, card, A2A_CARD_1_0, out, tag, diag);
     }
-    buf_fini(&text);
     arena_fini(&memory);
     return err;
 }
 
-static bay_err keep_forms(const bay_agent *self, const json_doc *card, agent_cards *out,
-                          bay_diag *diag)
+static bay_err keep_forms(const bay_agent *self, json_val card, agent_cards *out, bay_diag *diag)
 {
     a2a_fault fault = {A2A_NO_ERROR, ""};
-    bay_err err = a2a_security_new(json_root(card), &out->security, &fault);
+    bay_err err = a2a_security_new(card, &out->security, &fault);
     if (err != BAY_OK) {
         return diag_set(diag, err, "the card's security: %s",
                         fault.error != A2A_NO_ERROR ? fault.text : bay_err_text(err));
     }
-    err = keep_form(self, card, A2A_CARD_1_0, &out->pure, out->pure_tag, diag);
+    err = json_clone(card, &out->plain);
+    if (err == BAY_OK) {
+        err = keep_form(self, card, A2A_CARD_1_0, &out->pure, out->pure_tag, diag);
+    }
     if (err == BAY_OK) {
         err = keep_form(self, card, A2A_CARD_HYBRID, &out->hybrid, out->hybrid_tag, diag);
     }
     if (err == BAY_OK) {
         err = keep_form(self, card, A2A_CARD_0_3, &out->old, out->old_tag, diag);
     }
-    if (err == BAY_OK && self->extended.len > 0) {
-        err = write_extended(self, card, &out->extended, diag);
+    if (err == BAY_OK && self->extended.doc != NULL) {
+        err = keep_extended(self, card, &out->extended, diag);
     }
     return err;
 }
 
 bay_err sdk_agent_render(bay_agent *self, bay_str base, bay_diag *diag)
 {
-    buf text;
+    json_builder made;
     arena memory;
-    json_doc doc;
-    agent_cards made = {.security = NULL};
+    json_val card;
+    agent_cards cards = {.security = NULL};
     bay_diag why = {.code = BAY_OK};
-    buf_init(&text, AGENT_CARD_BYTES);
     arena_init(&memory, AGENT_MEMORY_BYTES);
-    write_card(self, self->url.len > 0 ? self->url : base, &text);
-    bay_err err = normalise(&text, &memory, &doc, &why);
+    write_card(self, self->url.len > 0 ? self->url : base,
+               json_builder_init(&made, &memory, AGENT_CARD_BYTES));
+    bay_err err = end_card(&made, &memory, &card, &why);
     if (err == BAY_OK) {
-        err = keep_forms(self, &doc, &made, &why);
+        err = keep_forms(self, card, &cards, &why);
     }
     if (err == BAY_OK) {
         sdk_agent_cards_free(&self->cards);
-        self->cards = made;
+        self->cards = cards;
     } else {
-        sdk_agent_cards_free(&made);
+        sdk_agent_cards_free(&cards);
         err = diag_set(diag, err, "%s", why.code != BAY_OK ? why.text : bay_err_text(err));
     }
     arena_fini(&memory);
-    buf_fini(&text);
     return err;
 }
 
 void sdk_agent_cards_free(agent_cards *self)
 {
+    mem_free(self->plain);
     mem_free((char *)self->pure.at);
     mem_free((char *)self->hybrid.at);
     mem_free((char *)self->old.at);

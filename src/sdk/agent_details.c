@@ -4,7 +4,6 @@
 #include "base/str.h"
 #include "sdk/agent_parts.h"
 #include "wire/uri.h"
-#include "json/writer.h"
 
 /* ---- details of the card --------------------------------------------------------------------- */
 
@@ -44,48 +43,46 @@ void bay_agent_output_mode(bay_agent *agent, const char *media_type)
     }
 }
 
-static const char *extension_fault(const char *name, const char *params)
-{
-    if (name == NULL || name[0] == '\0' || strpbrk(name, ", \t\r\n") != NULL) {
-        return "that is no URI";
-    }
-    bool is_object = params == NULL || sdk_json_check(str_of(params), JSON_OBJECT) == BAY_OK;
-    return is_object ? NULL : "its params are no JSON object";
-}
-
 void bay_agent_extension(bay_agent *agent, const char *name, const char *description,
                          bool is_required, const char *params)
 {
     if (agent == NULL) {
         return;
     }
-    const char *fault = extension_fault(name, params);
+    json_val given = params != NULL ? sdk_agent_keep_object(agent, params) : JSON_NONE;
+    const char *fault = name == NULL || name[0] == '\0' || strpbrk(name, ", \t\r\n") != NULL
+                            ? "that is no URI"
+                        : params != NULL && given.doc == NULL ? "its params are no JSON object"
+                                                              : NULL;
     if (fault != NULL) {
         sdk_agent_error(agent, "bay_agent_extension \"%.100s\": %s", name != NULL ? name : "",
                         fault);
         return;
     }
-    buf *out = &agent->extensions;
-    buf_str(out, out->len > 0 ? STR(",{\"uri\":") : STR("{\"uri\":"));
-    json_quote(out, str_of(name));
+    json_builder made;
+    json_writer *to = sdk_agent_build(agent, &made);
+    json_open_object(to);
+    json_key_lit(to, "uri");
+    json_put_str(to, str_of(name));
     if (description != NULL) {
-        buf_lit(out, ",\"description\":");
-        json_quote(out, str_of(description));
+        json_key_lit(to, "description");
+        json_put_str(to, str_of(description));
     }
     if (is_required) {
-        buf_lit(out, ",\"required\":true");
+        json_key_lit(to, "required");
+        json_put_bool(to, true);
     }
     if (params != NULL) {
-        buf_lit(out, ",\"params\":");
-        buf_str(out, str_of(params));
+        json_key_lit(to, "params");
+        json_put_val(to, given);
     }
-    buf_char(out, '}');
+    json_close_object(to);
+    sdk_agent_add(agent, &agent->extensions, &made);
     if (agent->extension_uris.len > 0) {
         buf_char(&agent->extension_uris, ',');
     }
     buf_str(&agent->extension_uris, str_of(name));
-    agent->is_out_of_memory =
-        agent->is_out_of_memory || out->err != BAY_OK || agent->extension_uris.err != BAY_OK;
+    agent->is_out_of_memory = agent->is_out_of_memory || agent->extension_uris.err != BAY_OK;
 }
 
 void bay_agent_url(bay_agent *agent, const char *url)
@@ -142,11 +139,12 @@ void bay_agent_extended(bay_agent *agent, const char *members)
     if (agent == NULL) {
         return;
     }
-    if (members == NULL || sdk_json_check(str_of(members), JSON_OBJECT) != BAY_OK) {
+    json_val given = sdk_agent_keep_object(agent, members);
+    if (given.doc == NULL) {
         sdk_agent_error(agent, "bay_agent_extended: the members are no JSON object");
         return;
     }
-    agent->extended = sdk_agent_keep(agent, members);
+    agent->extended = given;
 }
 
 void bay_agent_hybrid_card(bay_agent *agent, bool is_hybrid)

@@ -26,6 +26,7 @@
 #include "sdk/message_parts.h"
 #include "sdk/registration.h"
 #include "store/store.h"
+#include "json/build.h"
 
 enum {
     AGENT_SETTINGS = 24,           /* room for bay_agent_setting */
@@ -38,17 +39,23 @@ enum {
     AGENT_TAG_BYTES = 40,          /* of an ETag */
 };
 
+/* One element of a list in the card; of the agent's memory. */
+typedef struct agent_value {
+    list_link link;
+    json_val value;
+} agent_value;
+
 struct bay_skill {
     bay_agent *agent;
     struct bay_skill *next;
     bay_str id;
     bay_str name;
     bay_str description;
-    buf tags; /* elements with their commas, like all below */
-    buf examples;
-    buf inputs;
-    buf outputs;
-    buf requirements;
+    list tags; /* agent_values, like all below */
+    list examples;
+    list inputs;
+    list outputs;
+    list requirements;
     bay_task_handler_fn handler;
     void *user;
     bool is_listed; /* false: a bad one, kept for its setters */
@@ -65,7 +72,7 @@ typedef struct agent_key {
 typedef struct agent_scheme {
     struct agent_scheme *next;
     bay_str name;
-    bay_str json; /* as the card has it */
+    json_val value; /* as the card has it */
     bay_verify_fn verify;
     void *user;
     agent_key *keys;
@@ -79,7 +86,8 @@ typedef struct agent_scheme {
 } agent_scheme;
 
 typedef struct agent_cards {
-    bay_str pure; /* owned */
+    json_doc *plain; /* 1.0, without signatures; owned, like all below */
+    bay_str pure;
     bay_str hybrid;
     bay_str old;
     bay_str extended;
@@ -104,12 +112,12 @@ struct bay_agent {
     bay_str url;  /* without a '/' at its end */
     bay_str path; /* "" or "/…" */
     bool has_path;
-    bay_str extended; /* raw members, or empty */
-    buf inputs;
-    buf outputs;
-    buf extensions;
-    buf extension_uris; /* separated by commas */
-    buf requirements;
+    json_val extended; /* members of the extended card; JSON_NONE: there is none */
+    list inputs;       /* agent_values */
+    list outputs;
+    list extensions;
+    list requirements;
+    buf extension_uris;   /* separated by commas */
     bay_skill *abilities; /* in the order they were registered */
     size_t ability_count;
     map abilities_by_id;
@@ -154,8 +162,12 @@ struct bay_agent {
 void sdk_agent_error(bay_agent *self, const char *format, ...) BAY_PRINTF(2, 3);
 /* A copy in the agent's memory; empty on failure, which is remembered. */
 bay_str sdk_agent_keep(bay_agent *self, const char *text);
-/* One more element of a JSON array of strings. */
-void sdk_agent_add_text(bay_agent *self, buf *among, const char *text);
+/* The program's JSON in the agent's memory; JSON_NONE: it is no object, or out of memory. */
+json_val sdk_agent_keep_object(bay_agent *self, const char *text);
+/* Begins a value in the agent's memory; … and ends it as one more element of a list. */
+json_writer *sdk_agent_build(bay_agent *self, json_builder *made);
+void sdk_agent_add(bay_agent *self, list *among, json_builder *made);
+void sdk_agent_add_text(bay_agent *self, list *among, const char *text);
 uint64_t sdk_agent_setting(const bay_agent *self, bay_agent_setting setting);
 /* Who answers messages that name this skill; "": none. NULL: there is no such skill. */
 const bay_skill *sdk_agent_ability(const bay_agent *self, bay_str id);
@@ -164,7 +176,7 @@ const bay_skill *sdk_agent_ability(const bay_agent *self, bay_str id);
 
 agent_scheme *sdk_agent_scheme_find(const bay_agent *self, bay_str name);
 /* {"schemes":{NAME:{"list":[…]}}}, one more element. */
-void sdk_agent_requirement(bay_agent *self, buf *among, const char *scheme, const char *scopes);
+void sdk_agent_requirement(bay_agent *self, list *among, const char *scheme, const char *scopes);
 /* For front_options.identify and a2a_http_router_options.admit. */
 bool sdk_agent_identify(bay_agent *self, http_exchange *exchange,
                         const auth_principal **out_principal, front_refusal *out);

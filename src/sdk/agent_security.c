@@ -48,25 +48,26 @@ agent_scheme *sdk_agent_scheme_find(const bay_agent *self, bay_str name)
     return NULL;
 }
 
-/* A scheme in the card's words. NULL: it is refused, or there is no memory. */
-static agent_scheme *add(bay_agent *self, const char *function, const char *name, bay_str json)
+/* A scheme in the card's words, of the agent's memory. NULL: it is refused, or there is no memory.
+ */
+static agent_scheme *add(bay_agent *self, const char *function, const char *name, json_val value)
 {
     bay_str key = str_of(name);
-    const char *fault = key.len == 0                                  ? "it has no name"
-                        : sdk_agent_scheme_find(self, key) != NULL    ? "there is one already"
-                        : self->scheme_count == AGENT_SCHEMES         ? "there are too many"
-                        : sdk_json_check(json, JSON_OBJECT) != BAY_OK ? "it is no JSON object"
-                                                                      : NULL;
+    const char *fault = key.len == 0                               ? "it has no name"
+                        : sdk_agent_scheme_find(self, key) != NULL ? "there is one already"
+                        : self->scheme_count == AGENT_SCHEMES      ? "there are too many"
+                        : !json_is(value, JSON_OBJECT)             ? "it is no JSON object"
+                                                                   : NULL;
     if (fault != NULL) {
         sdk_agent_error(self, "%s \"%.100s\": %s", function, name != NULL ? name : "", fault);
         return NULL;
     }
     agent_scheme *scheme = arena_zalloc(&self->memory, sizeof(*scheme));
-    if (scheme == NULL || arena_dup(&self->memory, json, &scheme->json) != BAY_OK ||
-        arena_dup(&self->memory, key, &scheme->name) != BAY_OK) {
+    if (scheme == NULL || arena_dup(&self->memory, key, &scheme->name) != BAY_OK) {
         self->is_out_of_memory = true;
         return NULL;
     }
+    scheme->value = value;
     agent_scheme **last = &self->schemes;
     while (*last != NULL) {
         last = &(*last)->next;
@@ -80,17 +81,21 @@ static agent_scheme *add(bay_agent *self, const char *function, const char *name
 static agent_scheme *add_simple(bay_agent *self, const char *function, const char *scheme,
                                 const char *kind, const char *const members[4])
 {
-    buf json;
-    buf_init(&json, AGENT_GRANT_BYTES);
-    buf_printf(&json, "{\"%s\":{", kind);
+    json_builder made;
+    json_val value = JSON_NONE;
+    json_writer *to = json_builder_init(&made, &self->memory, AGENT_GRANT_BYTES);
+    json_open_object(to);
+    json_key(to, str_of(kind));
+    json_open_object(to);
     for (int i = 0; i < 4 && members[i] != NULL; i += 2) {
-        buf_printf(&json, "%s\"%s\":", i > 0 ? "," : "", members[i]);
-        json_quote(&json, str_of(members[i + 1]));
+        json_key(to, str_of(members[i]));
+        json_put_str(to, str_of(members[i + 1]));
     }
-    buf_lit(&json, "}}");
-    agent_scheme *made = add(self, function, scheme, buf_view(&json));
-    buf_fini(&json);
-    return made;
+    json_close_object(to);
+    json_close_object(to);
+    bay_err err = json_builder_end(&made, &value);
+    self->is_out_of_memory = self->is_out_of_memory || err == BAY_ERR_NOMEM;
+    return add(self, function, scheme, value);
 }
 
 void bay_agent_api_key(bay_agent *agent, const char *scheme, const char *location, const char *name,
@@ -269,7 +274,8 @@ void bay_agent_scheme(bay_agent *agent, const char *scheme, const char *json, co
                         scheme != NULL ? scheme : "");
         return;
     }
-    agent_scheme *made = add(agent, "bay_agent_scheme", scheme, str_of(json));
+    json_val value = sdk_agent_keep_object(agent, json);
+    agent_scheme *made = add(agent, "bay_agent_scheme", scheme, value);
     if (made != NULL) {
         made->verify = verify;
         made->user = user;
@@ -277,25 +283,31 @@ void bay_agent_scheme(bay_agent *agent, const char *scheme, const char *json, co
     }
 }
 
-void sdk_agent_requirement(bay_agent *self, buf *among, const char *scheme, const char *scopes)
+void sdk_agent_requirement(bay_agent *self, list *among, const char *scheme, const char *scopes)
 {
     bay_str rest = str_of(scopes);
-    buf_str(among, among->len > 0 ? STR(",{\"schemes\":{") : STR("{\"schemes\":{"));
-    json_quote(among, str_of(scheme));
-    buf_lit(among, ":{\"list\":[");
-    bool is_first = true;
+    json_builder made;
+    json_writer *to = sdk_agent_build(self, &made);
+    json_open_object(to);
+    json_key_lit(to, "schemes");
+    json_open_object(to);
+    json_key(to, str_of(scheme));
+    json_open_object(to);
+    json_key_lit(to, "list");
+    json_open_array(to);
     while (rest.len > 0) {
         bay_str one = str_head(rest, str_find(rest, ' '));
         rest = str_from(rest, one.len + 1);
         if (one.len > 0) {
-            buf_str(among, is_first ? STR("") : STR(","));
-            json_quote(among, one);
-            is_first = false;
+            json_put_str(to, one);
         }
     }
-    buf_lit(among, "]}}}");
+    json_close_array(to);
+    json_close_object(to);
+    json_close_object(to);
+    json_close_object(to);
+    sdk_agent_add(self, among, &made);
     self->requires_any = true;
-    self->is_out_of_memory = self->is_out_of_memory || among->err != BAY_OK;
 }
 
 void bay_agent_require(bay_agent *agent, const char *scheme, const char *scopes)
@@ -483,7 +495,7 @@ bay_err sdk_agent_admit(bay_agent *self, http_exchange *exchange, const a2a_call
     for (size_t i = 0; err == BAY_OK && i < ARRAY_LEN(asked); i++) {
         bool is_twice = i > 0 && asked[i] == asked[0];
         const auth_principal *principal = NULL;
-        if (asked[i] != NULL && !is_twice && asked[i]->requirements.len > 0) {
+        if (asked[i] != NULL && !is_twice && !list_is_empty(&asked[i]->requirements)) {
             err = check(self, exchange, asked[i]->id, &principal, out_challenge, fault);
             principal_unref(principal);
         }

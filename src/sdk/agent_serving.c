@@ -140,7 +140,7 @@ static bay_err open_engine(agent_serving *self)
         .persistence =
             self->persistence != NULL ? agent_store_persistence(self->persistence) : NULL,
         .ring = self->row_keys,
-        .card = agent->cards.pure,
+        .card = json_root(agent->cards.plain),
         .extended_card = agent->cards.extended,
         .now = wall_clock,
         .wake = wake_at,
@@ -346,7 +346,7 @@ static bay_err show(bay_agent *agent, bay_str base, bay_diag *diag)
 {
     bay_err err = sdk_agent_render(agent, base, diag);
     return err != BAY_OK ? err
-                         : a2a_agent_set_card(agent->serving->engine, agent->cards.pure,
+                         : a2a_agent_set_card(agent->serving->engine, json_root(agent->cards.plain),
                                               agent->cards.extended);
 }
 

@@ -24,6 +24,7 @@
 #include "net/loop.h"
 #include "sdk/agent_store.h"
 #include "store/store.h"
+#include "support/literal_json.h"
 
 enum {
     TASKS = 500, /* at most */
@@ -278,7 +279,7 @@ static void open_agent(const char *path)
     self.handler = (a2a_handler){.turn = on_turn};
     a2a_agent_options agent_options = {.handler = &self.handler,
                                        .persistence = agent_store_persistence(self.kept),
-                                       .card = {card, sizeof(card) - 1},
+                                       .card = literal_json(card),
                                        .extended_card = {"", 0},
                                        .now = now,
                                        .wake = wake};

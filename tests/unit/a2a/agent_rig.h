@@ -19,15 +19,13 @@
 #include "base/err.h"
 #include "base/list.h"
 #include "base/mem.h"
+#include "support/literal_json.h"
 #include "support/people.h"
 
 PEOPLE_FROM_THE_START
 
 enum { RIG_EVENTS = 256, RIG_PUTS = 64, RIG_PUSHES = 64, RIG_BLOCKS = 512 };
 #define RIG_NOW UINT64_C(1700000000000) /* 2023-11-14T22:13:20Z */
-#define RIG_CARD                                                                                   \
-    "{\"name\":\"x\",\"capabilities\":{\"streaming\":true,\"pushNotifications\":true,"             \
-    "\"extendedAgentCard\":true},\"defaultInputModes\":[\"text/plain\",\"application/*\"]}"
 
 typedef struct rig rig;
 
@@ -484,6 +482,15 @@ static inline void rig_wake(void *user, uint64_t at_ms)
 
 static const a2a_persistence_ops rig_persistence_ops = {rig_put, rig_remove};
 
+/* Read on first use: before allocations are made to fail. */
+static inline json_val rig_card(void)
+{
+    static const char text[] =
+        "{\"name\":\"x\",\"capabilities\":{\"streaming\":true,\"pushNotifications\":true,"
+        "\"extendedAgentCard\":true},\"defaultInputModes\":[\"text/plain\",\"application/*\"]}";
+    return literal_json(text);
+}
+
 static inline rig *rig_plain(void)
 {
     rig *self = calloc(1, sizeof(*self));
@@ -495,7 +502,7 @@ static inline rig *rig_plain(void)
     self->handler = (a2a_handler){rig_on_turn, rig_on_canceled, rig_on_push, rig_on_url};
     self->options = (a2a_agent_options){.handler = &self->handler,
                                         .user = self,
-                                        .card = {RIG_CARD, sizeof(RIG_CARD) - 1},
+                                        .card = rig_card(),
                                         .extended_card = {"", 0},
                                         .now = agent_rig_now,
                                         .id = rig_id,

@@ -45,7 +45,7 @@ static void refuses_what_the_card_lacks(void **state)
                                "\"required\":true},{\"uri\":\"urn:b\"}]}}";
     rig *r = rig_plain();
     (void)state;
-    r->options.card = (bay_str){card, sizeof(card) - 1};
+    r->options.card = literal_json(card);
     rig_open(r);
     assert_refused(r, A2A_SEND_STREAMING_MESSAGE, RIG_MESSAGE("1", ""),
                    A2A_E_UNSUPPORTED_OPERATION);
@@ -71,10 +71,10 @@ static void refuses_what_the_card_lacks(void **state)
     rig_start(call);
     assert_failed(call, A2A_E_PUSH_NOT_SUPPORTED);
     told_free(call);
-    assert_int_equal(a2a_agent_set_card(r->agent, STR("[]"), STR("")), BAY_ERR_INVALID);
+    assert_int_equal(a2a_agent_set_card(r->agent, literal_json("[]"), STR("")), BAY_ERR_INVALID);
     assert_int_equal(a2a_agent_set_card(r->agent,
-                                        STR("{\"capabilities\":{\"extendedAgentCard\":"
-                                            "true}}"),
+                                        literal_json("{\"capabilities\":{\"extendedAgentCard\":"
+                                                     "true}}"),
                                         STR("{\"name\":\"more\"}")),
                      BAY_OK);
     call = rig_ask(r, A2A_GET_EXTENDED_CARD, "{}");

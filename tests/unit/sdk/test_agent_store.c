@@ -2,6 +2,7 @@
  * long ones, and what is damaged of them. */
 #include "a2a/agent.h" /* before cmocka's macro `fail` */
 
+#include "support/literal_json.h"
 #include "support/people.h"
 #include "support/skipped.h"
 #include "support/store_rig.h"
@@ -143,7 +144,7 @@ static void begin(bench *b, bool may_resume)
                                  .user = b,
                                  .persistence = agent_store_persistence(b->kept),
                                  .ring = b->ring,
-                                 .card = {card, sizeof(card) - 1},
+                                 .card = literal_json(card),
                                  .extended_card = {"", 0},
                                  .now = now,
                                  .wake = wake};

@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "sdk/agent_store.h"
 #include "support/failing_memory.h"
+#include "support/literal_json.h"
 
 enum { CHUNKS = 7, CHUNK = 1500, TURNS = 1000 };
 
@@ -154,10 +155,11 @@ static void on_loaded(void *user, const agent_store_loaded *loaded)
     self->loaded = *loaded;
 }
 
+static const char card[] = "{\"capabilities\":{\"streaming\":true}}";
+
 /* BAY_OK: it has all that is kept. */
 static bay_err open_agent(void)
 {
-    static const char card[] = "{\"capabilities\":{\"streaming\":true}}";
     self->handler = (a2a_handler){.turn = on_turn};
     self->is_loaded = false;
     bay_err err = agent_store_new(self->store, STR("tasks"), &self->kept);
@@ -166,7 +168,7 @@ static bay_err open_agent(void)
     }
     a2a_agent_options options = {.handler = &self->handler,
                                  .persistence = agent_store_persistence(self->kept),
-                                 .card = {card, sizeof(card) - 1},
+                                 .card = literal_json(card),
                                  .extended_card = {"", 0},
                                  .now = now,
                                  .id = make_id,
@@ -284,6 +286,7 @@ static void survives_the_lack_of_memory(void **state)
 {
     (void)state;
     run(false);
+    (void)literal_json(card);
     for (size_t at = 0; failing_memory_start(at); at++) {
         run(true);
         failing_memory_check();
