@@ -246,6 +246,50 @@ bay_err json_builder_end(json_builder *self, json_val *out)
     return err;
 }
 
+/* What was written, as a document whose containers may be open. */
+static json_doc partial(const json_builder *self)
+{
+    const json_index *index = &self->index;
+    return (json_doc){buf_view(&self->text), index->tape, index->count, index->is_deep};
+}
+
+void json_put_partial(json_writer *to, const json_builder *from)
+{
+    const json_doc doc = partial(from);
+    uint32_t parent = from->index.parent;
+    if (from->text.err != BAY_OK) {
+        note_error(to->out, from->text.err);
+    }
+    if (from->text.err != BAY_OK || parent == no_parent) {
+        return;
+    }
+    uint32_t before = tape_kind(&doc.tape[parent]) == JSON_OBJECT ? 1 : 0; /* the key */
+    for (uint32_t at = parent + 1; at < doc.count; at = doc.tape[at + before].next) {
+        if (before > 0) {
+            json_key_val(to, (json_val){&doc, at});
+        }
+        json_put_val(to, (json_val){&doc, at + before});
+    }
+}
+
+size_t json_builder_clone_bytes(const json_builder *self)
+{
+    return sizeof(json_doc) + self->index.count * sizeof(json_tape) + self->text.len;
+}
+
+json_val json_builder_get(json_builder *self, bay_str key)
+{
+    self->doc = partial(self);
+    bool is_open = self->text.err == BAY_OK && self->index.parent != no_parent;
+    for (uint32_t at = self->index.parent + 1; is_open && at < self->doc.count;
+         at = self->doc.tape[at + 1].next) {
+        if (json_str_eq((json_val){&self->doc, at}, key)) {
+            return (json_val){&self->doc, at + 1};
+        }
+    }
+    return JSON_NONE;
+}
+
 json_val json_empty_object(void)
 {
     static const json_tape tape[] = {{JSON_OBJECT, 0, 2, 1}};

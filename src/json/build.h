@@ -56,6 +56,16 @@ bay_err json_builder_view(json_builder *self, json_val *out) BAY_MUST_CHECK;
 /* In place of json_builder_end: drops what was written. */
 void json_builder_drop(json_builder *self);
 
+/* Inside an open container of `to`: the members or elements that `from` holds so far in the
+ * container that is open there, which is of the same kind and has nothing open inside. `from` stays
+ * open. */
+void json_put_partial(json_writer *to, const json_builder *from);
+/* What was written so far: bytes that a clone of it would take. */
+size_t json_builder_clone_bytes(const json_builder *self);
+/* The first member of that name in the object that is open there, or JSON_MISSING: good until it is
+ * written on. */
+json_val json_builder_get(json_builder *self, bay_str key);
+
 /* {} : of no arena, good for ever, in any thread. */
 json_val json_empty_object(void);
 

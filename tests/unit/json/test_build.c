@@ -275,6 +275,88 @@ static void grows_to_many_values(void **state)
     arena_fini(&memory);
 }
 
+static void a_part_goes_where_its_kind_is_open(void **state)
+{
+    json_builder object;
+    json_builder array;
+    json_builder whole;
+    json_val out;
+    (void)state;
+    json_builder_init(&object, NULL, PLENTY);
+    json_builder_init(&array, NULL, PLENTY);
+    json_writer *to = json_builder_init(&whole, NULL, PLENTY);
+    json_open_object(to);
+    json_put_partial(to, &object); /* nothing is open there */
+    json_open_object(&object.writer);
+    json_put_partial(to, &object); /* nothing is in it */
+    json_key(&object.writer, STR("a\"b"));
+    json_put_raw(&object.writer, STR("{\"x\":[1]}"));
+    json_key(&object.writer, STR("c"));
+    json_put_int(&object.writer, 2);
+    json_put_partial(to, &object);
+    json_open_array(json_builder_init(&array, NULL, PLENTY));
+    json_put_raw(&array.writer, STR("[[]]"));
+    json_put_null(&array.writer);
+    json_key(to, STR("d"));
+    json_open_array(to);
+    json_put_partial(to, &array);
+    json_put_partial(to, &array); /* it stays as it is */
+    json_close_array(to);
+    json_close_object(to);
+    assert_int_equal(json_builder_view(&whole, &out), BAY_OK);
+    assert_true(str_eq(json_raw(out), STR("{\"a\\\"b\":{\"x\":[1]},\"c\":2,\"d\":[[[]],null,[[]],"
+                                          "null]}")));
+    assert_reads_alike(out);
+    json_builder_drop(&whole);
+    json_builder_drop(&array);
+    json_builder_drop(&object);
+}
+
+static void a_part_that_failed_is_an_error(void **state)
+{
+    json_builder part;
+    json_builder whole;
+    json_val out;
+    (void)state;
+    json_open_array(json_builder_init(&part, NULL, 8));
+    json_put_str(&part.writer, STR("more than there is room for"));
+    json_writer *to = json_builder_init(&whole, NULL, PLENTY);
+    json_open_array(to);
+    json_put_partial(to, &part);
+    json_close_array(to);
+    assert_int_equal(json_builder_view(&whole, &out), BAY_ERR_LIMIT);
+    json_builder_drop(&whole);
+    json_builder_drop(&part);
+}
+
+static bool has(json_builder *made, const char *key)
+{
+    return !json_is(json_builder_get(made, str_of(key)), JSON_MISSING);
+}
+
+static void knows_the_members_so_far(void **state)
+{
+    json_builder made;
+    (void)state;
+    json_writer *to = json_builder_init(&made, NULL, PLENTY);
+    assert_false(has(&made, "a"));
+    json_open_object(to);
+    assert_false(has(&made, "a"));
+    json_key(to, STR("b"));
+    json_put_raw(to, STR("{\"a\":{\"c\":1}}"));
+    json_key_raw(to, STR("\"\\u0064\""));
+    json_open_object(to);
+    assert_false(has(&made, "b")); /* that is the object around it */
+    json_close_object(to);
+    assert_false(has(&made, "a"));
+    assert_false(has(&made, "c"));
+    assert_true(str_eq(json_raw(json_builder_get(&made, STR("b"))), STR("{\"a\":{\"c\":1}}")));
+    json_val found = json_get(json_get(json_builder_get(&made, STR("b")), STR("a")), STR("c"));
+    assert_true(str_eq(json_raw(found), STR("1")));
+    assert_true(str_eq(json_raw(json_builder_get(&made, STR("d"))), STR("{}")));
+    json_builder_drop(&made);
+}
+
 static void every_allocation_may_fail(void **state)
 {
     (void)state;
@@ -304,6 +386,9 @@ int main(void)
         cmocka_unit_test(stays_within_its_bounds),
         cmocka_unit_test(knows_that_a_part_is_deep),
         cmocka_unit_test(grows_to_many_values),
+        cmocka_unit_test(a_part_goes_where_its_kind_is_open),
+        cmocka_unit_test(a_part_that_failed_is_an_error),
+        cmocka_unit_test(knows_the_members_so_far),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
