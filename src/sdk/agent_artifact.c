@@ -4,7 +4,6 @@
 #include "base/rand.h"
 #include "base/str.h"
 #include "sdk/agent_task.h"
-#include "json/writer.h"
 
 static void make_id(char out[37])
 {
@@ -24,12 +23,20 @@ static void make_id(char out[37])
     out[at] = '\0';
 }
 
+static void part_free(artifact_part *self)
+{
+    if (self != NULL) {
+        json_builder_drop(&self->made);
+        mem_free(self);
+    }
+}
+
 static void artifact_free(bay_artifact *self)
 {
     mem_free(self->name);
     mem_free(self->media_type);
     mem_free(self->description);
-    buf_fini(&self->held);
+    part_free(self->held);
     mem_free(self);
 }
 
@@ -59,7 +66,6 @@ bay_artifact *bay_task_artifact(bay_task *task, const char *name, const char *me
     self->task = task;
     self->name = dup_text(name, &is_short);
     self->media_type = dup_text(media_type, &is_short);
-    buf_init(&self->held, TASK_MOVE_BYTES);
     make_id(self->id);
     if (is_short) {
         artifact_free(self);
@@ -88,51 +94,51 @@ void bay_artifact_describe(bay_artifact *artifact, const char *description)
 
 /* ---- chunks ---------------------------------------------------------------------------------- */
 
-static void write_chunk(const bay_artifact *self, bay_str part, buf *out)
+/* Without a part: one with an empty text. */
+static void write_chunk(const bay_artifact *self, const artifact_part *part, json_writer *out)
 {
-    json_writer writer;
-    json_writer_init(&writer, out);
-    json_open_object(&writer);
-    json_key_lit(&writer, "artifactId");
-    json_put_str(&writer, str_of(self->id));
+    json_open_object(out);
+    json_key_lit(out, "artifactId");
+    json_put_str(out, str_of(self->id));
     if (!self->is_begun && self->name != NULL) {
-        json_key_lit(&writer, "name");
-        json_put_str(&writer, str_of(self->name));
+        json_key_lit(out, "name");
+        json_put_str(out, str_of(self->name));
     }
     if (!self->is_begun && self->description != NULL) {
-        json_key_lit(&writer, "description");
-        json_put_str(&writer, str_of(self->description));
+        json_key_lit(out, "description");
+        json_put_str(out, str_of(self->description));
     }
-    json_key_lit(&writer, "parts");
-    json_open_array(&writer);
-    json_put_raw(&writer, part);
-    json_close_array(&writer);
-    json_close_object(&writer);
+    json_key_lit(out, "parts");
+    json_open_array(out);
+    if (part != NULL) {
+        json_put_val(out, part->value);
+    } else {
+        sdk_part_text(out, STR(""), STR(""), STR(""));
+    }
+    json_close_array(out);
+    json_close_object(out);
 }
 
-static bay_err send_part(bay_artifact *self, bay_str part, bool is_last)
+static bay_err send_part(bay_artifact *self, const artifact_part *part, bool is_last)
 {
-    buf chunk;
-    buf_init(&chunk, TASK_MOVE_BYTES);
-    write_chunk(self, part, &chunk);
-    move_request request = {.kind = MOVE_ARTIFACT,
-                            .is_append = self->is_begun,
-                            .is_last = is_last,
-                            .json = buf_view(&chunk)};
-    bay_err err = chunk.err != BAY_OK ? chunk.err : sdk_turn_queue(self->task, &request);
+    json_builder chunk;
+    move_request request = {.kind = MOVE_ARTIFACT, .is_append = self->is_begun, .is_last = is_last};
+    write_chunk(self, part, json_builder_init(&chunk, NULL, TASK_MOVE_BYTES));
+    bay_err err = json_builder_view(&chunk, &request.value);
+    if (err == BAY_OK) {
+        err = sdk_turn_queue(self->task, &request);
+    }
     self->is_begun = self->is_begun || err == BAY_OK;
-    buf_fini(&chunk);
+    json_builder_drop(&chunk);
     return err;
 }
 
 static bay_err send_held(bay_artifact *self, bool is_last)
 {
-    if (self->held.len == 0) {
-        return BAY_OK;
-    }
-    bay_err err = send_part(self, buf_view(&self->held), is_last);
+    bay_err err = self->held != NULL ? send_part(self, self->held, is_last) : BAY_OK;
     if (err == BAY_OK) {
-        buf_clear(&self->held);
+        part_free(self->held);
+        self->held = NULL;
     }
     return err;
 }
@@ -144,10 +150,10 @@ static bay_err close_locked(bay_artifact *self)
         return BAY_ERR_STATE;
     }
     bay_err err = BAY_OK;
-    if (self->held.len > 0) {
+    if (self->held != NULL) {
         err = send_held(self, true);
     } else if (self->is_begun) {
-        err = send_part(self, STR("{\"text\":\"\"}"), true);
+        err = send_part(self, NULL, true);
     }
     self->is_closed = err == BAY_OK;
     return err;
@@ -162,40 +168,53 @@ bay_err sdk_artifacts_close(bay_task *self)
     return err;
 }
 
-typedef struct part_content {
-    bay_part kind;
-    bay_str content;
-} part_content;
-
-static bay_err write_part(const bay_artifact *self, const part_content *part, buf *out)
+static bay_err write_part(const bay_artifact *self, bay_part kind, bay_str content,
+                          json_writer *out)
 {
-    bay_str name = part->kind == BAY_PART_TEXT ? STR("") : str_of(self->name);
+    bay_str name = kind == BAY_PART_TEXT ? STR("") : str_of(self->name);
     bay_str media_type = str_of(self->media_type);
-    switch (part->kind) {
+    switch (kind) {
     case BAY_PART_TEXT:
-        sdk_part_text(out, part->content, name, media_type);
+        sdk_part_text(out, content, name, media_type);
         break;
     case BAY_PART_BYTES:
-        sdk_part_bytes(out, part->content, name, media_type);
+        sdk_part_bytes(out, content, name, media_type);
         break;
     case BAY_PART_URL:
-        sdk_part_url(out, part->content, name, media_type);
+        sdk_part_url(out, content, name, media_type);
         break;
     default:
-        return sdk_part_data(out, part->content, STR(""), media_type);
+        return sdk_part_data(out, content, STR(""), media_type);
     }
-    return out->err;
+    return BAY_OK;
+}
+
+static bay_err part_new(const bay_artifact *of, bay_part kind, bay_str content, artifact_part **out)
+{
+    artifact_part *self = mem_alloc(sizeof(*self));
+    if (self == NULL) {
+        return BAY_ERR_NOMEM;
+    }
+    json_writer *to = json_builder_init(&self->made, NULL, TASK_MOVE_BYTES);
+    bay_err err = write_part(of, kind, content, to);
+    if (err == BAY_OK) {
+        err = json_builder_view(&self->made, &self->value);
+    }
+    if (err != BAY_OK) {
+        part_free(self);
+        return err;
+    }
+    *out = self;
+    return BAY_OK;
 }
 
 static bay_err append(bay_artifact *self, bay_part kind, bay_str content)
 {
+    artifact_part *part = NULL;
     if (self == NULL) {
         return BAY_ERR_NOMEM;
     }
-    buf part;
-    part_content given = {kind, content};
-    buf_init(&part, TASK_MOVE_BYTES);
-    bay_err err = write_part(self, &given, &part);
+    bay_err err = part_new(self, kind, content, &part);
     pthread_mutex_lock(&self->task->lock);
     if (err == BAY_OK && self->is_closed) {
         err = BAY_ERR_STATE;
@@ -204,17 +223,16 @@ static bay_err append(bay_artifact *self, bay_part kind, bay_str content)
     if (err == BAY_OK && is_over) {
         err = self->task->is_closed ? BAY_ERR_CLOSED : BAY_ERR_STATE;
     }
-    bool has_held = self->held.len > 0;
+    bool has_held = self->held != NULL;
     if (err == BAY_OK) {
         err = send_held(self, false);
     }
     if (err == BAY_OK) {
-        buf before = self->held;
         self->held = part;
-        part = before;
+        part = NULL;
     }
     pthread_mutex_unlock(&self->task->lock);
-    buf_fini(&part);
+    part_free(part);
     return err == BAY_OK && has_held ? sdk_turn_kick(self->task) : err;
 }
 

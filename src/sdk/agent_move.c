@@ -5,53 +5,25 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "sdk/agent_task.h"
-#include "json/writer.h"
 
 /* ---- making, on the loop --------------------------------------------------------------------- */
 
-static bay_err parse(agent_serving *serving, bay_str text, json_val *out)
-{
-    arena *memory = sdk_agent_scratch(serving);
-    *out = JSON_NONE;
-    if (text.len == 0) {
-        return BAY_OK;
-    }
-    json_doc *doc = arena_alloc(memory, sizeof(*doc));
-    bay_err err = doc != NULL ? json_parse(doc, text, NULL, memory, NULL) : BAY_ERR_NOMEM;
-    if (err == BAY_OK) {
-        *out = json_root(doc);
-    }
-    return err;
-}
-
 static bay_err make(bay_task *self, const move_request *move)
 {
-    if (move->kind == MOVE_REMEMBER) {
-        return a2a_turn_remember(self->turn, move->json);
+    bool is_text = move->text.at != NULL;
+    switch (move->kind) {
+    case MOVE_REMEMBER:
+        return a2a_turn_remember(self->turn, move->text);
+    case MOVE_ARTIFACT:
+        return a2a_turn_artifact(self->turn, move->value, move->is_append, move->is_last);
+    case MOVE_REPLY:
+        return is_text ? a2a_turn_reply_text(self->turn, move->text)
+                       : a2a_turn_reply(self->turn, move->value);
+    case MOVE_STATUS:
+        break;
     }
-    if (move->is_text) {
-        return move->kind == MOVE_REPLY ? a2a_turn_reply_text(self->turn, move->json)
-                                        : a2a_turn_status_text(self->turn, move->state, move->json);
-    }
-    json_val value;
-    bay_err err = parse(self->serving, move->json, &value);
-    if (err == BAY_OK) {
-        switch (move->kind) {
-        case MOVE_STATUS:
-            err = a2a_turn_status(self->turn, move->state, value, JSON_NONE);
-            break;
-        case MOVE_ARTIFACT:
-            err = a2a_turn_artifact(self->turn, value, move->is_append, move->is_last);
-            break;
-        case MOVE_REPLY:
-            err = a2a_turn_reply(self->turn, value);
-            break;
-        case MOVE_REMEMBER:
-            break;
-        }
-    }
-    arena_reset(sdk_agent_scratch(self->serving));
-    return err;
+    return is_text ? a2a_turn_status_text(self->turn, move->state, move->text)
+                   : a2a_turn_status(self->turn, move->state, move->value, JSON_NONE);
 }
 
 static void end_turn(bay_task *self)
@@ -97,6 +69,12 @@ static void make_and_settle(bay_task *self, const move_request *move)
     }
 }
 
+/* Of a copy. */
+static size_t bytes_of(const move_request *request)
+{
+    return request->value.doc != NULL ? json_clone_bytes(request->value) : request->text.len;
+}
+
 static task_move *pop(bay_task *self)
 {
     pthread_mutex_lock(&self->lock);
@@ -104,7 +82,7 @@ static task_move *pop(bay_task *self)
     if (move != NULL) {
         self->first = move->next;
         self->last = self->first != NULL ? self->last : NULL;
-        self->waiting_bytes -= move->request.json.len;
+        self->waiting_bytes -= bytes_of(&move->request);
     }
     pthread_mutex_unlock(&self->lock);
     return move;
@@ -128,7 +106,7 @@ static void make_some(bay_task *self, size_t most)
     size_t bytes = 0;
     task_move *move;
     while (bytes < most && (move = pop(self)) != NULL) {
-        bytes += sizeof(*move) + move->request.json.len;
+        bytes += sizeof(*move) + bytes_of(&move->request);
         make_and_settle(self, &move->request);
         mem_free(move);
     }
@@ -198,9 +176,10 @@ static bay_err refusal(const bay_task *self, const move_request *request)
     if (request->kind == MOVE_REPLY && self->is_moved) {
         return BAY_ERR_STATE;
     }
-    bool is_large = request->json.len > TASK_MOVE_BYTES ||
-                    self->waiting_bytes > TASK_WAITING_BYTES - request->json.len;
-    return is_large ? BAY_ERR_LIMIT : BAY_OK;
+    bool is_large = request->text.len + json_raw(request->value).len > TASK_MOVE_BYTES;
+    bool is_full =
+        self->waiting_bytes > 0 && self->waiting_bytes + bytes_of(request) > TASK_WAITING_BYTES;
+    return is_large || is_full ? BAY_ERR_LIMIT : BAY_OK;
 }
 
 /* Taken: what comes later has to reckon with it. */
@@ -208,6 +187,22 @@ static void note(bay_task *self, const move_request *request)
 {
     self->is_answered = self->is_answered || request->ends;
     self->is_moved = self->is_moved || request->kind != MOVE_REMEMBER;
+}
+
+static task_move *move_new(const move_request *request)
+{
+    size_t bytes = bytes_of(request);
+    task_move *self = mem_alloc(sizeof(*self) + bytes);
+    if (self == NULL) {
+        return NULL;
+    }
+    *self = (task_move){.request = *request};
+    if (request->value.doc != NULL) {
+        self->request.value = json_root(json_clone_at(request->value, self + 1));
+    } else if (request->text.at != NULL) {
+        self->request.text.at = memcpy(self + 1, request->text.at, bytes);
+    }
+    return self;
 }
 
 bay_err sdk_turn_queue(bay_task *self, const move_request *request)
@@ -219,19 +214,14 @@ bay_err sdk_turn_queue(bay_task *self, const move_request *request)
     if (err != BAY_OK) {
         return err;
     }
-    task_move *move = mem_alloc(sizeof(*move) + request->json.len);
+    task_move *move = move_new(request);
     if (move == NULL) {
         return BAY_ERR_NOMEM;
-    }
-    *move = (task_move){.request = *request};
-    move->request.json.at = move->json;
-    if (request->json.len > 0) {
-        memcpy(move->json, request->json.at, request->json.len);
     }
     task_move **place = self->last != NULL ? &self->last->next : &self->first;
     *place = move;
     self->last = move;
-    self->waiting_bytes += request->json.len;
+    self->waiting_bytes += bytes_of(request);
     note(self, request);
     return BAY_OK;
 }
@@ -321,20 +311,9 @@ static a2a_state state_of(bay_task_state state)
                : A2A_STATE_UNSPECIFIED;
 }
 
-static bay_err move_with(bay_task *task, move_kind kind, a2a_state state, bool ends, bay_str json)
-{
-    move_request request = {.kind = kind, .state = state, .ends = ends, .json = json};
-    return sdk_turn_move(task, &request);
-}
-
-/* Nothing is said without a text. */
 static bay_err move_text(bay_task *task, move_kind kind, a2a_state state, bool ends, bay_str text)
 {
-    move_request request = {.kind = kind,
-                            .state = state,
-                            .ends = ends,
-                            .is_text = text.at != NULL,
-                            .json = text.at != NULL ? text : STR("")};
+    move_request request = {.kind = kind, .state = state, .ends = ends, .text = text};
     return sdk_turn_move(task, &request);
 }
 
@@ -344,17 +323,19 @@ static bay_err move_message(bay_task *task, move_kind kind, a2a_state state, boo
     if (message == NULL) {
         return BAY_ERR_NOMEM;
     }
-    buf json;
-    buf_init(&json, TASK_MOVE_BYTES);
-    buf_char(&json, '{');
-    bay_err err = sdk_message_write(message, &json);
-    buf_char(&json, '}');
+    json_builder made;
+    move_request request = {.kind = kind, .state = state, .ends = ends};
+    json_writer *to = json_builder_init(&made, NULL, TASK_MOVE_BYTES);
+    json_open_object(to);
+    bay_err err = sdk_message_write(message, to);
     if (err == BAY_OK) {
-        err = json.err != BAY_OK ? json.err : move_with(task, kind, state, ends, buf_view(&json));
+        json_close_object(to);
+        err = json_builder_view(&made, &request.value);
+        err = err == BAY_OK ? sdk_turn_move(task, &request) : err;
     } else if (err != BAY_ERR_NOMEM && err != BAY_ERR_LIMIT) {
         err = BAY_ERR_INVALID;
     }
-    buf_fini(&json);
+    json_builder_drop(&made);
     return err;
 }
 
@@ -476,7 +457,7 @@ bay_err bay_task_remember(bay_task *task, const void *bytes, size_t len)
     buf_str(&record, task->skill);
     buf_append(&record, bytes, len);
     bay_err err = record.err != BAY_OK ? record.err
-                                       : move_with(task, MOVE_REMEMBER, A2A_STATE_UNSPECIFIED,
+                                       : move_text(task, MOVE_REMEMBER, A2A_STATE_UNSPECIFIED,
                                                    false, buf_view(&record));
     buf_fini(&record);
     return err;

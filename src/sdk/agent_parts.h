@@ -204,8 +204,7 @@ a2a_agent *sdk_agent_engine(const agent_serving *self);
 agent_pool *sdk_agent_pool(const agent_serving *self); /* NULL: handlers run on the loop */
 /* Handlers of that many tasks still have them. */
 void sdk_agent_count(agent_serving *self, int change);
-arena *sdk_agent_scratch(agent_serving *self); /* the loop's, reset by who uses it */
-map *sdk_agent_running(agent_serving *self);   /* bay_task by id; the loop's */
+map *sdk_agent_running(agent_serving *self); /* bay_task by id; the loop's */
 extern const host_kind sdk_agent_kind;
 
 /* ---- agent_task.c */

@@ -15,8 +15,6 @@
 #include "sdk/row_keys.h"
 #include "wire/uri.h"
 
-enum { SCRATCH_BYTES = 512 << 20 }; /* indexes of what one move says */
-
 struct agent_serving {
     bay_agent *agent;
     loop *loop;
@@ -30,7 +28,6 @@ struct agent_serving {
     task_free_list free_list;
     map running;
     size_t held; /* tasks that handlers have */
-    arena scratch;
     loop_timer wake;
 };
 
@@ -52,11 +49,6 @@ agent_pool *sdk_agent_pool(const agent_serving *self)
 void sdk_agent_count(agent_serving *self, int change)
 {
     self->held = change > 0 ? self->held + 1 : self->held - 1;
-}
-
-arena *sdk_agent_scratch(agent_serving *self)
-{
-    return &self->scratch;
 }
 
 map *sdk_agent_running(agent_serving *self)
@@ -273,7 +265,6 @@ static bay_err agent_open(void *object, loop *on, bay_diag *diag)
     list_init(&self->tasks);
     list_init(&self->free_list.tasks);
     map_init(&self->running, sdk_agent_setting(agent, BAY_AGENT_SETTING_MAX_RUNNING) + 1);
-    arena_init(&self->scratch, SCRATCH_BYTES);
     loop_timer_init(&self->wake, on_wake, self);
     bay_err err = open_parts(self, diag);
     if (err == BAY_OK) {
@@ -315,7 +306,6 @@ static void agent_release(void *object)
     }
     sdk_task_free_list_fini(&self->free_list);
     map_fini(&self->running);
-    arena_fini(&self->scratch);
     agent->serving = NULL;
     mem_free(self);
 }

@@ -423,11 +423,12 @@ bay_str bay_task_json(const bay_task *task)
 static void read_history(bay_task *self)
 {
     self->has_history = true;
-    if (self->snapshot.len == 0 || json_parse(&self->snapshot_doc, buf_view(&self->snapshot), NULL,
-                                              &self->history_views, NULL) != BAY_OK) {
+    json_val snapshot;
+    if (self->snapshot.len == 0 || a2a_text_view(buf_view(&self->snapshot), JSON_NONE,
+                                                 &self->history_views, &snapshot) != BAY_OK) {
         return;
     }
-    json_val history = json_get(json_root(&self->snapshot_doc), STR("history"));
+    json_val history = json_get(snapshot, STR("history"));
     self->history = mem_array(json_count(history) + 1, sizeof(*self->history));
     json_val own = json_get(self->message.root, STR("messageId"));
     json_iter it = json_iter_of(history);

@@ -15,11 +15,12 @@
 #include "sdk/agent_parts.h"
 
 enum {
-    TASK_VIEW_BYTES = 256 << 20,   /* decoded views of one turn */
-    TASK_MOVE_BYTES = 32 << 20,    /* one move, as JSON */
-    TASK_WAITING_BYTES = 64 << 20, /* moves of one turn that the loop did not make yet */
-    TASK_DRAIN_BYTES = 64 << 10,   /* of those that it makes at one time, then others have a turn */
-    TASK_SKILL_BYTES = 1024,       /* of a skill's id that is remembered */
+    TASK_VIEW_BYTES = 256 << 20, /* decoded views of one turn */
+    TASK_MOVE_BYTES = 32 << 20,  /* one move: its text, or its JSON */
+    /* Moves of one turn that the loop did not make yet, with their indexes; one is always taken. */
+    TASK_WAITING_BYTES = 64 << 20,
+    TASK_DRAIN_BYTES = 64 << 10, /* of those that it makes at one time, then others have a turn */
+    TASK_SKILL_BYTES = 1024,     /* of a skill's id that is remembered */
 };
 
 typedef enum move_kind { MOVE_STATUS, MOVE_ARTIFACT, MOVE_REPLY, MOVE_REMEMBER } move_kind;
@@ -30,16 +31,21 @@ typedef struct move_request {
     bool is_append;
     bool is_last; /* chunk */
     bool ends;    /* the turn */
-    bool is_text; /* of MOVE_STATUS and MOVE_REPLY: it stands there instead of JSON */
-    bay_str json;
+    bay_str text; /* what is remembered; of MOVE_STATUS and MOVE_REPLY: NULL if there is a value */
+    json_val value;
 } move_request;
 
-/* One that waits: what it says stands behind it. */
+/* One that waits; a copy of its text or value is behind it. */
 typedef struct task_move {
     struct task_move *next;
     move_request request;
-    char json[];
 } task_move;
+
+/* A part of an artifact. */
+typedef struct artifact_part {
+    json_builder made;
+    json_val value; /* of it */
+} artifact_part;
 
 struct bay_artifact {
     bay_task *task;
@@ -48,7 +54,7 @@ struct bay_artifact {
     char *name;
     char *media_type;
     char *description;
-    buf held; /* a part that waits for the next one */
+    artifact_part *held; /* waits for the next one; NULL: none does */
     bool is_begun;
     bool is_closed;
 };
@@ -87,7 +93,6 @@ struct bay_task {
     bay_str remembered;
     buf snapshot; /* the task when the turn began; empty: a new one */
     /* Made when it is asked for, under the lock. */
-    json_doc snapshot_doc;
     bay_message *history;
     size_t history_count;
     bool has_history;

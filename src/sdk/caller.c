@@ -83,7 +83,7 @@ static void caller_free(bay_caller *self)
     a2a_link_free(self->link);
     asker_fini(&self->base);
     arena_fini(&self->memory);
-    buf *texts[] = {&self->source, &self->card, &self->origin, &self->remote_error};
+    buf *texts[] = {&self->origin, &self->remote_error};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         buf_fini(texts[i]);
     }
@@ -95,8 +95,6 @@ static void caller_free(bay_caller *self)
 static void caller_init(bay_caller *self)
 {
     arena_init(&self->memory, CALLER_CARD_MEMORY);
-    buf_init(&self->source, CALLER_CARD_BYTES);
-    buf_init(&self->card, 2 * CALLER_CARD_BYTES);
     buf_init(&self->origin, CALLER_URL_BYTES);
     buf_init(&self->remote_error, A2A_FAULT_BYTES);
 }

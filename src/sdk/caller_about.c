@@ -10,7 +10,7 @@ static bay_err take_text(bay_caller *self, json_val value, bay_str *out)
 
 bay_err sdk_caller_read_about(bay_caller *self)
 {
-    json_val card = json_root(&self->doc);
+    json_val card = self->card;
     json_val skills = json_get(card, STR("skills"));
     bay_err err = take_text(self, json_get(card, STR("name")), &self->name);
     if (err == BAY_OK) {
@@ -40,12 +40,12 @@ static bool is_known(const bay_caller *caller)
 
 bay_str bay_caller_card(const bay_caller *caller)
 {
-    return is_known(caller) ? buf_view(&caller->card) : (bay_str){NULL, 0};
+    return is_known(caller) ? json_raw(caller->card) : (bay_str){NULL, 0};
 }
 
 bay_str bay_caller_card_source(const bay_caller *caller)
 {
-    return is_known(caller) ? buf_view(&caller->source) : (bay_str){NULL, 0};
+    return is_known(caller) ? caller->source.doc->text : (bay_str){NULL, 0};
 }
 
 bay_str bay_caller_name(const bay_caller *caller)
@@ -68,7 +68,7 @@ bool bay_caller_has(const bay_caller *caller, const char *capability)
     if (!is_known(caller) || capability == NULL) {
         return false;
     }
-    json_val all = json_get(json_root(&caller->doc), STR("capabilities"));
+    json_val all = json_get(caller->card, STR("capabilities"));
     return json_true(json_get(all, str_of(capability)));
 }
 

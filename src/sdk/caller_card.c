@@ -174,29 +174,25 @@ static bool try_keys(caller_fetch *self, bay_str text)
 {
     bay_caller *caller = self->caller;
     jose_keys *keys = NULL;
-    json_doc doc;
-    arena memory;
-    arena_init(&memory, CALLER_CARD_MEMORY);
-    bay_err err = json_parse(&doc, buf_view(&caller->source), &a2a_json_limits, &memory, NULL);
+    bay_err err = jose_keys_new(text, &keys, &self->refused);
     if (err == BAY_OK) {
-        err = jose_keys_new(text, &keys, &self->refused);
-    }
-    if (err == BAY_OK) {
-        err = card_verify(json_root(&doc), keys, &self->refused);
+        err = card_verify(caller->source, keys, &self->refused);
     }
     jose_keys_free(keys);
-    arena_fini(&memory);
     caller->is_verified = err == BAY_OK;
     return caller->is_verified;
 }
 
 /* The URL of the next key set that a signature names and the options allow; "" when there is none.
  */
-static bay_str key_place(caller_fetch *self, arena *memory, json_val card)
+static bay_str key_place(caller_fetch *self)
 {
     const bay_caller_options *options = &self->caller->options;
     card_signer signers[CARD_SIGNATURES];
-    size_t count = card_signers(card, memory, signers, CARD_SIGNATURES);
+    arena memory;
+    bay_str place = STR("");
+    arena_init(&memory, CALLER_CARD_MEMORY);
+    size_t count = card_signers(self->caller->source, &memory, signers, CARD_SIGNATURES);
     size_t seen = 0;
     for (size_t k = 0; k < options->key_urls.count && seen < CALLER_KEYSETS; k++) {
         bay_str allowed = str_of(options->key_urls.at[k].name);
@@ -205,23 +201,12 @@ static bay_str key_place(caller_fetch *self, arena *memory, json_val card)
             is_named = is_named || str_eq(signers[i].jku, allowed);
         }
         if (is_named && seen++ == self->keys_fetched) {
-            return allowed;
+            place = allowed;
+            break;
         }
     }
-    return STR("");
-}
-
-static bool has_signature(const bay_caller *caller)
-{
-    bool is_signed = false;
-    json_doc doc;
-    arena memory;
-    arena_init(&memory, CALLER_CARD_MEMORY);
-    if (json_parse(&doc, buf_view(&caller->source), &a2a_json_limits, &memory, NULL) == BAY_OK) {
-        is_signed = json_count(json_get(json_root(&doc), STR("signatures"))) > 0;
-    }
     arena_fini(&memory);
-    return is_signed;
+    return place;
 }
 
 static void check_signature(caller_fetch *self)
@@ -230,7 +215,7 @@ static void check_signature(caller_fetch *self)
     const bay_caller_options *options = &caller->options;
     bool has_trust = options->keys != NULL || options->key_urls.count > 0;
     caller->is_verified = false;
-    if (!has_signature(caller)) {
+    if (json_count(json_get(caller->source, STR("signatures"))) == 0) {
         if (options->needs_signature) {
             fetch_fail(self, BAY_ERR_DENIED, "its card is refused: it is not signed");
         } else {
@@ -283,24 +268,20 @@ static bool leads_to_agent(const bay_caller *caller, json_val card)
     return false;
 }
 
-static bay_err read_card(caller_fetch *self, a2a_fault *fault)
+static bay_err read_card(bay_caller *caller, bay_str text, a2a_fault *fault)
 {
-    bay_caller *caller = self->caller;
-    a2a_version version = A2A_1_0;
-    json_doc doc;
-    arena memory;
-    arena_init(&memory, CALLER_CARD_MEMORY);
-    buf_clear(&caller->card);
+    a2a_version version;
+    bay_str kept;
     arena_reset(&caller->memory);
-    bay_err err = json_parse(&doc, buf_view(&caller->source), &a2a_json_limits, &memory, NULL);
-    if (err == BAY_OK) {
-        err = a2a_card_read(json_root(&doc), &caller->card, &version, fault);
+    json_doc *doc = arena_alloc(&caller->memory, sizeof(*doc));
+    if (doc == NULL || arena_dup(&caller->memory, text, &kept) != BAY_OK) {
+        return BAY_ERR_NOMEM;
     }
+    bay_err err = json_parse(doc, kept, &a2a_json_limits, &caller->memory, NULL);
     if (err == BAY_OK) {
-        err = json_parse(&caller->doc, buf_view(&caller->card), &a2a_json_limits, &caller->memory,
-                         NULL);
+        caller->source = json_root(doc);
+        err = a2a_card_view(caller->source, &caller->memory, &caller->card, &version, fault);
     }
-    arena_fini(&memory);
     return err == BAY_OK ? sdk_caller_read_about(caller) : err;
 }
 
@@ -309,9 +290,7 @@ static void take_card(caller_fetch *self, bay_str text)
     bay_caller *caller = self->caller;
     a2a_fault fault = {A2A_E_INVALID_AGENT_RESPONSE, ""};
     char why[A2A_FAULT_BYTES + 60];
-    buf_clear(&caller->source);
-    buf_str(&caller->source, text);
-    bay_err err = caller->source.err == BAY_OK ? read_card(self, &fault) : caller->source.err;
+    bay_err err = text.len <= CALLER_CARD_BYTES ? read_card(caller, text, &fault) : BAY_ERR_LIMIT;
     if (err != BAY_OK) {
         snprintf(why, sizeof(why), "what it gives as its card is none: %.180s",
                  fault.text[0] != '\0' ? fault.text : bay_err_text(err));
@@ -319,7 +298,7 @@ static void take_card(caller_fetch *self, bay_str text)
         return;
     }
     if (self->place >= self->own_places && self->place_count > 0 &&
-        !leads_to_agent(caller, json_root(&caller->doc))) {
+        !leads_to_agent(caller, caller->card)) {
         self->place++;
         fetch_next(self);
         return;
@@ -446,23 +425,14 @@ static void fetch_next(caller_fetch *self)
 
 static void next_keys(caller_fetch *self)
 {
-    json_doc doc;
-    arena memory;
-    bay_str place = STR("");
     self->is_keys = true;
-    arena_init(&memory, CALLER_CARD_MEMORY);
-    bay_err err =
-        json_parse(&doc, buf_view(&self->caller->source), &a2a_json_limits, &memory, NULL);
-    if (err == BAY_OK) {
-        place = key_place(self, &memory, json_root(&doc)); /* of the options: outlives the arena */
-    }
-    arena_fini(&memory);
+    bay_str place = key_place(self);
     if (place.len == 0) {
         refuse_signature(self);
         return;
     }
     http_field accept = {STR("Accept"), STR("application/json")};
-    err = fetch_call(self, place, &accept, 1);
+    bay_err err = fetch_call(self, place, &accept, 1);
     if (err != BAY_OK) {
         fetch_broke(self, err, bay_err_text(err));
     }

@@ -62,21 +62,19 @@ static bool is_of_version(const bay_caller *caller, json_val said, bool is_stric
     return is_strict ? version == caller->options.version : version != (int)A2A_1_0;
 }
 
-static void write_interfaces(const bay_caller *caller, bool is_strict, buf *out)
+static void write_interfaces(const bay_caller *caller, bool is_strict, json_writer *out)
 {
-    json_writer writer;
-    json_iter all = json_iter_of(json_get(json_root(&caller->doc), STR("supportedInterfaces")));
-    json_writer_init(&writer, out);
-    json_open_object(&writer);
-    json_key_lit(&writer, "supportedInterfaces");
-    json_open_array(&writer);
+    json_iter all = json_iter_of(json_get(caller->card, STR("supportedInterfaces")));
+    json_open_object(out);
+    json_key_lit(out, "supportedInterfaces");
+    json_open_array(out);
     while (json_next(&all)) {
         if (is_of_version(caller, json_get(all.value, STR("protocolVersion")), is_strict)) {
-            json_put_val(&writer, all.value);
+            json_put_val(out, all.value);
         }
     }
-    json_close_array(&writer);
-    json_close_object(&writer);
+    json_close_array(out);
+    json_close_object(out);
 }
 
 /* BAY_ERR_VERSION: there is none. */
@@ -84,18 +82,14 @@ static bay_err choose_of(bay_caller *caller, bool is_strict, a2a_fault *fault)
 {
     a2a_interface all[CALLER_INTERFACES];
     size_t count = 0;
-    json_doc doc;
+    json_builder made;
+    json_val card;
     arena memory;
-    buf text;
     arena_init(&memory, CALLER_CARD_MEMORY);
-    buf_init(&text, 2 * CALLER_CARD_BYTES);
-    write_interfaces(caller, is_strict, &text);
-    bay_err err = text.err;
+    write_interfaces(caller, is_strict, json_builder_init(&made, NULL, 2 * CALLER_CARD_BYTES));
+    bay_err err = json_builder_view(&made, &card);
     if (err == BAY_OK) {
-        err = json_parse(&doc, buf_view(&text), &a2a_json_limits, &memory, NULL);
-    }
-    if (err == BAY_OK) {
-        err = a2a_interfaces_of(json_root(&doc), &memory, all, CALLER_INTERFACES, &count, fault);
+        err = a2a_interfaces_of(card, &memory, all, CALLER_INTERFACES, &count, fault);
     }
     const a2a_interface *chosen = err == BAY_OK ? choose(caller, all, count, is_strict) : NULL;
     if (chosen != NULL) {
@@ -108,7 +102,7 @@ static bay_err choose_of(bay_caller *caller, bool is_strict, a2a_fault *fault)
         (void)a2a_fault_set(fault, A2A_E_VERSION_NOT_SUPPORTED,
                             "its card has no interface of the binding and version asked for");
     }
-    buf_fini(&text);
+    json_builder_drop(&made);
     arena_fini(&memory);
     return err;
 }

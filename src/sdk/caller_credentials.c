@@ -171,7 +171,7 @@ bay_err sdk_caller_fields(const bay_caller *self, buf *memory, http_field *out, 
                           size_t *out_count, bay_diag *diag)
 {
     const bay_caller_options *options = &self->options;
-    json_val schemes = json_get(json_root(&self->doc), STR("securitySchemes"));
+    json_val schemes = json_get(self->card, STR("securitySchemes"));
     made_fields made = {.text = memory};
     bay_err err = BAY_OK;
     (void)buf_reserve(memory, fields_room(options)); /* it must not move: copies are not wiped */

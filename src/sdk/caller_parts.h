@@ -30,13 +30,12 @@
 #include "net/loop.h"
 #include "patchbay/caller.h"
 #include "sdk/asker.h"
-#include "json/json.h"
-#include "json/writer.h"
+#include "json/build.h"
 
 enum {
     CALLER_SETTINGS = 256,         /* header fields, credentials, origins …: of each */
     CALLER_CARD_BYTES = 1 << 20,   /* a card as fetched */
-    CALLER_CARD_MEMORY = 64 << 20, /* to read it */
+    CALLER_CARD_MEMORY = 64 << 20, /* of its text, indexes and views */
     CALLER_KEYSETS = 4,            /* fetched for one card */
     CALLER_INTERFACES = 32,        /* of a card that are looked at */
     CALLER_CARD_MS = 30000,        /* for one file of the above */
@@ -92,12 +91,11 @@ struct bay_caller {
     bay_diag fault; /* why it is LOST */
     void (*connected)(bay_caller *caller, const bay_diag *diag, void *user);
     void *connected_user;
-    /* The card. */
-    buf source;
-    buf card;
+    /* The card; all of `memory`. */
     arena memory;
-    json_doc doc;
-    buf origin; /* where the card was fetched from; empty: it was given */
+    json_val source; /* as it came */
+    json_val card;   /* 1.0, normal form */
+    buf origin;      /* where the card was fetched from; empty: it was given */
     bool is_verified;
     bool is_known;
     bool has_withheld; /* credentials that the interface's origin may not have */
@@ -149,17 +147,17 @@ struct bay_caller_request {
     bay_err err; /* the first fault of its making */
     char fault[160];
     bool is_message; /* SendMessage: made of the following */
-    buf message;     /* members of the Message but ids: raw, see caller_request.c */
-    buf message_metadata;
-    buf request; /* members of the request, raw, each followed by a comma */
-    buf configuration;
-    buf metadata;
+    json_builder
+        message; /* members of the Message but ids; these four are objects that stay open */
+    json_builder request; /* members of the request */
+    json_builder configuration;
+    json_builder metadata;
+    json_builder whole; /* the request, written */
     char *task;
     char *context;
     char *skill;
     asker_settings fields; /* of this request alone */
     asker_settings modes;  /* media types that are taken */
-    buf params;            /* the request, written */
     uint64_t after;
     bay_event_fn event;
     void *event_user;
@@ -172,8 +170,8 @@ struct bay_caller_request {
     a2a_error error;
 };
 
-/* caller_request.c: the request as 1.0 wants it, appended. */
-bay_err sdk_operation_write(bay_caller_request *self, buf *out, bay_diag *diag) BAY_MUST_CHECK;
+/* caller_request.c: writes the request as 1.0 wants it into `whole`. */
+bay_err sdk_operation_write(bay_caller_request *self, bay_diag *diag) BAY_MUST_CHECK;
 void sdk_operation_release(bay_caller_request *self);
 
 /* caller_run.c: as asker_kind has them. */
@@ -191,13 +189,13 @@ caller_assembly *sdk_assembly_new(void);
 void sdk_assembly_free(caller_assembly *self);
 /* `event`: a StreamResponse. Errors: BAY_ERR_NOMEM, BAY_ERR_LIMIT. */
 bay_err sdk_assembly_add(caller_assembly *self, json_val event) BAY_MUST_CHECK;
-/* {"task":…} or {"message":…}, appended; BAY_ERR_NOT_FOUND: nothing was told. */
-bay_err sdk_assembly_write(const caller_assembly *self, buf *out) BAY_MUST_CHECK;
+/* {"task":…} or {"message":…}; BAY_ERR_NOT_FOUND: nothing was told. */
+bay_err sdk_assembly_write(const caller_assembly *self, json_writer *out) BAY_MUST_CHECK;
 
 /* ---- caller_reply.c ----------------------------------------------------------------------- */
 
-/* Of a method's result, or (`is_event`) of a StreamResponse; `json` is copied. */
-bay_err sdk_response_new(a2a_method method, bool is_event, bay_str json, uint64_t event_id,
+/* Of a method's result, or (`is_event`) of a StreamResponse; `value` is copied. */
+bay_err sdk_response_new(a2a_method method, bool is_event, json_val value, uint64_t event_id,
                          bay_caller_reply **out) BAY_MUST_CHECK;
 
 #endif

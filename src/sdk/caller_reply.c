@@ -12,10 +12,8 @@ typedef struct response_artifact {
 
 struct bay_caller_reply {
     bay_caller_reply_kind kind;
-    char *text;
-    size_t len;
-    arena memory;
-    json_doc doc;
+    json_doc *doc;
+    arena memory;  /* of views that had to be decoded */
     json_val root; /* the task, message, update … itself */
     bay_str task;
     bay_str context;
@@ -150,7 +148,7 @@ static bay_err take_list(bay_caller_reply *self, bay_caller_reply_kind kind, bay
 
 static bay_err read_result(bay_caller_reply *self, a2a_method method)
 {
-    json_val root = json_root(&self->doc);
+    json_val root = json_root(self->doc);
     self->root = root;
     switch (method) {
     case A2A_GET_TASK:
@@ -175,7 +173,7 @@ static bay_err read_result(bay_caller_reply *self, a2a_method method)
     }
 }
 
-bay_err sdk_response_new(a2a_method method, bool is_event, bay_str json, uint64_t event_id,
+bay_err sdk_response_new(a2a_method method, bool is_event, json_val value, uint64_t event_id,
                          bay_caller_reply **out)
 {
     bay_caller_reply *self = mem_zalloc(sizeof(*self));
@@ -184,13 +182,10 @@ bay_err sdk_response_new(a2a_method method, bool is_event, bay_str json, uint64_
     }
     arena_init(&self->memory, CALLER_RESPONSE_MEMORY);
     self->event_id = event_id;
-    self->len = json.len;
-    self->text = json.len <= CALLER_RESPONSE_BYTES ? mem_dup(json.at, json.len) : NULL;
-    bay_err err = BAY_OK;
-    if (self->text == NULL) {
-        err = json.len <= CALLER_RESPONSE_BYTES ? BAY_ERR_NOMEM : BAY_ERR_LIMIT;
-    } else {
-        err = json_parse(&self->doc, (bay_str){self->text, self->len}, NULL, &self->memory, NULL);
+    bay_err err = BAY_ERR_LIMIT;
+    if (json_raw(value).len <= CALLER_RESPONSE_BYTES &&
+        json_clone_bytes(value) <= CALLER_RESPONSE_MEMORY) {
+        err = json_clone(value, &self->doc);
     }
     if (err == BAY_OK) {
         err = read_result(self, is_event ? A2A_SEND_MESSAGE : method);
@@ -207,7 +202,7 @@ void bay_caller_reply_free(bay_caller_reply *response)
 {
     if (response != NULL) {
         arena_fini(&response->memory);
-        mem_free(response->text);
+        mem_free(response->doc);
         mem_free(response);
     }
 }
@@ -221,7 +216,7 @@ bay_caller_reply_kind bay_caller_reply_kind_of(const bay_caller_reply *response)
 
 bay_str bay_caller_reply_json(const bay_caller_reply *response)
 {
-    return response != NULL ? (bay_str){response->text, response->len} : (bay_str){NULL, 0};
+    return response != NULL ? response->doc->text : (bay_str){NULL, 0};
 }
 
 bay_str bay_caller_reply_task(const bay_caller_reply *response)

@@ -31,21 +31,20 @@ static bay_caller_request *operation_new(bay_caller *caller, a2a_method method)
     asker_item_init(&self->item, &caller->base);
     self->caller = caller;
     self->method = method;
-    buf *texts[] = {&self->message, &self->request, &self->configuration, &self->metadata,
-                    &self->params};
-    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-        buf_init_secret(texts[i],
-                        CALLER_REQUEST_BYTES); /* credentials of webhooks are among them */
+    json_builder *all[] = {&self->message, &self->request, &self->configuration, &self->metadata,
+                           &self->whole};
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) { /* credentials of webhooks are among them */
+        (void)json_builder_init_secret(all[i], NULL, CALLER_REQUEST_BYTES);
     }
     return self;
 }
 
 void sdk_operation_release(bay_caller_request *self)
 {
-    buf *texts[] = {&self->message, &self->request, &self->configuration, &self->metadata,
-                    &self->params};
-    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-        buf_fini(texts[i]);
+    json_builder *all[] = {&self->message, &self->request, &self->configuration, &self->metadata,
+                           &self->whole};
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        json_builder_drop(all[i]);
     }
     mem_free(self->task);
     mem_free(self->context);
@@ -64,26 +63,31 @@ void bay_caller_request_free(bay_caller_request *operation)
     }
 }
 
-/* "NAME":"VALUE", into the request. */
-static void put_member(buf *out, const char *name, const char *value)
+/* Where its next member goes. */
+static json_writer *open_members(json_builder *of)
 {
-    json_quote(out, str_of(name));
-    buf_char(out, ':');
-    json_quote(out, str_of(value));
-    buf_char(out, ',');
+    if (of->writer.depth == 0) {
+        json_open_object(&of->writer);
+    }
+    return &of->writer;
 }
 
-static bay_caller_request *operation_of(bay_caller *caller, a2a_method method, const char *name,
-                                        const char *value)
+static void put_member(json_writer *out, bay_str name, const char *value)
+{
+    json_key(out, name);
+    json_put_str(out, str_of(value));
+}
+
+static bay_caller_request *operation_of(bay_caller *caller, a2a_method method, const char *id)
 {
     bay_caller_request *self = operation_new(caller, method);
     if (self == NULL) {
         return NULL;
     }
-    if (value == NULL || value[0] == '\0') {
+    if (id == NULL || id[0] == '\0') {
         operation_fault(self, BAY_ERR_INVALID, "no task is named");
     } else {
-        put_member(&self->request, name, value);
+        put_member(open_members(&self->request), STR("id"), id);
     }
     return self;
 }
@@ -95,7 +99,8 @@ bay_caller_request *bay_caller_request_send(bay_caller *caller, const bay_messag
         return NULL;
     }
     self->is_message = true;
-    bay_err err = message != NULL ? sdk_message_write(message, &self->message) : BAY_ERR_NOMEM;
+    bay_err err =
+        message != NULL ? sdk_message_write(message, open_members(&self->message)) : BAY_ERR_NOMEM;
     if (err != BAY_OK) {
         operation_fault(self, err,
                         err == BAY_ERR_INVALID ? "the message has no part, or one that is not valid"
@@ -115,7 +120,7 @@ bay_caller_request *bay_caller_request_send_text(bay_caller *caller, const char 
 
 bay_caller_request *bay_caller_request_task(bay_caller *caller, const char *id)
 {
-    return operation_of(caller, A2A_GET_TASK, "id", id);
+    return operation_of(caller, A2A_GET_TASK, id);
 }
 
 bay_caller_request *bay_caller_request_list(bay_caller *caller)
@@ -125,16 +130,16 @@ bay_caller_request *bay_caller_request_list(bay_caller *caller)
 
 bay_caller_request *bay_caller_request_task_cancel(bay_caller *caller, const char *id)
 {
-    return operation_of(caller, A2A_CANCEL_TASK, "id", id);
+    return operation_of(caller, A2A_CANCEL_TASK, id);
 }
 
 bay_caller_request *bay_caller_request_subscribe(bay_caller *caller, const char *id)
 {
-    return operation_of(caller, A2A_SUBSCRIBE_TO_TASK, "id", id);
+    return operation_of(caller, A2A_SUBSCRIBE_TO_TASK, id);
 }
 
-/* The members of an object, each with a comma behind it. */
-static bay_err put_members(buf *out, const char *json)
+/* The members of the program's object. */
+static bay_err put_members(json_builder *of, const char *json)
 {
     json_doc doc;
     arena memory;
@@ -144,14 +149,8 @@ static bay_err put_members(buf *out, const char *json)
         err = BAY_ERR_TYPE;
     }
     if (err == BAY_OK) {
-        json_iter members = json_iter_of(json_root(&doc));
-        while (json_next(&members)) {
-            buf_str(out, json_raw(members.key));
-            buf_char(out, ':');
-            buf_str(out, json_raw(members.value));
-            buf_char(out, ',');
-        }
-        err = out->err;
+        json_put_members(open_members(of), json_root(&doc), NULL, 0);
+        err = of->text.err;
     }
     arena_fini(&memory);
     return err;
@@ -199,7 +198,7 @@ void bay_caller_request_for_task(bay_caller_request *operation, const char *id)
 void bay_caller_request_for_context(bay_caller_request *operation, const char *id)
 {
     if (operation != NULL && operation->method == A2A_LIST_TASKS && id != NULL) {
-        put_member(&operation->request, "contextId", id);
+        put_member(open_members(&operation->request), STR("contextId"), id);
         return;
     }
     replace_text(operation, operation != NULL ? &operation->context : NULL, id);
@@ -213,7 +212,9 @@ void bay_caller_request_for_skill(bay_caller_request *operation, const char *id)
 void bay_caller_request_return_immediately(bay_caller_request *operation)
 {
     if (operation != NULL) {
-        buf_lit(&operation->configuration, "\"returnImmediately\":true,");
+        json_writer *out = open_members(&operation->configuration);
+        json_key_lit(out, "returnImmediately");
+        json_put_bool(out, true);
     }
 }
 
@@ -238,36 +239,32 @@ void bay_caller_request_push(bay_caller_request *operation, const char *url, con
         operation_fault(operation, BAY_ERR_INVALID, "a webhook needs a URL");
         return;
     }
-    json_writer out;
-    buf_lit(&operation->configuration, "\"taskPushNotificationConfig\":");
-    json_writer_init(&out, &operation->configuration);
-    json_open_object(&out);
-    json_key_lit(&out, "url");
-    json_put_str(&out, str_of(url));
+    json_writer *out = open_members(&operation->configuration);
+    json_key_lit(out, "taskPushNotificationConfig");
+    json_open_object(out);
+    put_member(out, STR("url"), url);
     if (token != NULL) {
-        json_key_lit(&out, "token");
-        json_put_str(&out, str_of(token));
+        put_member(out, STR("token"), token);
     }
     if (scheme != NULL) {
-        json_key_lit(&out, "authentication");
-        json_open_object(&out);
-        json_key_lit(&out, "scheme");
-        json_put_str(&out, str_of(scheme));
+        json_key_lit(out, "authentication");
+        json_open_object(out);
+        put_member(out, STR("scheme"), scheme);
         if (credentials != NULL) {
-            json_key_lit(&out, "credentials");
-            json_put_str(&out, str_of(credentials));
+            put_member(out, STR("credentials"), credentials);
         }
-        json_close_object(&out);
+        json_close_object(out);
     }
-    json_close_object(&out);
-    buf_char(&operation->configuration, ',');
+    json_close_object(out);
 }
 
 void bay_caller_request_history(bay_caller_request *operation, int most)
 {
     if (operation != NULL && most >= 0) {
-        buf_printf(operation->is_message ? &operation->configuration : &operation->request,
-                   "\"historyLength\":%d,", most);
+        json_writer *out =
+            open_members(operation->is_message ? &operation->configuration : &operation->request);
+        json_key_lit(out, "historyLength");
+        json_put_int(out, most);
     }
 }
 
@@ -276,7 +273,8 @@ void bay_caller_request_metadata(bay_caller_request *operation, const char *json
     if (operation == NULL || json == NULL) {
         return;
     }
-    buf_clear(&operation->metadata);
+    json_builder_drop(&operation->metadata);
+    (void)json_builder_init_secret(&operation->metadata, NULL, CALLER_REQUEST_BYTES);
     if (put_members(&operation->metadata, json) != BAY_OK) {
         operation_fault(operation, BAY_ERR_INVALID, "the metadata is no JSON object");
     }
@@ -288,10 +286,12 @@ void bay_caller_request_page(bay_caller_request *operation, const char *page, in
         return;
     }
     if (page != NULL && page[0] != '\0') {
-        put_member(&operation->request, "pageToken", page);
+        put_member(open_members(&operation->request), STR("pageToken"), page);
     }
     if (size > 0) {
-        buf_printf(&operation->request, "\"pageSize\":%d,", size);
+        json_writer *out = open_members(&operation->request);
+        json_key_lit(out, "pageSize");
+        json_put_int(out, size);
     }
 }
 
@@ -299,15 +299,18 @@ void bay_caller_request_state(bay_caller_request *operation, bay_task_state stat
 {
     if (operation != NULL && state > BAY_TASK_STATE_UNKNOWN &&
         state <= BAY_TASK_STATE_AUTH_REQUIRED) {
-        buf_printf(&operation->request, "\"status\":\"%.*s\",",
-                   BAY_STR(a2a_state_names[(int)state]));
+        json_writer *out = open_members(&operation->request);
+        json_key_lit(out, "status");
+        json_put_str(out, a2a_state_names[(int)state]);
     }
 }
 
 void bay_caller_request_artifacts(bay_caller_request *operation)
 {
     if (operation != NULL) {
-        buf_lit(&operation->request, "\"includeArtifacts\":true,");
+        json_writer *out = open_members(&operation->request);
+        json_key_lit(out, "includeArtifacts");
+        json_put_bool(out, true);
     }
 }
 
@@ -364,70 +367,73 @@ static void write_uuid(buf *out)
     }
 }
 
-/* Members that end in a comma, as an object. */
-static void put_object(buf *out, const char *name, bay_str members)
+static void put_object(json_writer *out, bay_str name, const json_builder *members)
 {
-    if (members.len > 0) {
-        bool is_first = out->len > 0 && out->at[out->len - 1] == '{';
-        buf_printf(out, is_first ? "\"%s\":{" : ",\"%s\":{", name);
-        buf_append(out, members.at, members.len - 1);
-        buf_char(out, '}');
+    if (members->writer.depth > 0) {
+        json_key(out, name);
+        json_open_object(out);
+        json_put_partial(out, members);
+        json_close_object(out);
     }
 }
 
-static void write_modes(bay_caller_request *self)
+static void put_modes(bay_caller_request *self)
 {
     if (self->modes.count == 0) {
         return;
     }
-    buf_lit(&self->configuration, "\"acceptedOutputModes\":[");
+    json_writer *out = open_members(&self->configuration);
+    json_key_lit(out, "acceptedOutputModes");
+    json_open_array(out);
     for (size_t i = 0; i < self->modes.count; i++) {
-        buf_str(&self->configuration, i > 0 ? STR(",") : STR(""));
-        json_quote(&self->configuration, str_of(self->modes.at[i].name));
+        json_put_str(out, str_of(self->modes.at[i].name));
     }
-    buf_lit(&self->configuration, "],");
+    json_close_array(out);
 }
 
-static void write_message(bay_caller_request *self, buf *out)
+static void put_message(bay_caller_request *self, json_writer *out)
 {
-    write_modes(self);
-    buf_lit(out, "\"message\":{\"messageId\":\"");
-    write_uuid(out);
-    buf_lit(out, "\",\"role\":\"ROLE_USER\",");
+    json_key_lit(out, "message");
+    json_open_object(out);
+    json_key_lit(out, "messageId");
+    size_t opened = json_open_word(out);
+    write_uuid(out->out);
+    json_close_word(out, opened);
+    json_key_lit(out, "role");
+    json_put_str(out, STR("ROLE_USER"));
     if (self->context != NULL) {
-        put_member(out, "contextId", self->context);
+        put_member(out, STR("contextId"), self->context);
     }
     if (self->task != NULL) {
-        put_member(out, "taskId", self->task);
+        put_member(out, STR("taskId"), self->task);
     }
-    buf_str(out, buf_view(&self->message));
-    buf_char(out, '}');
-    put_object(out, "configuration", buf_view(&self->configuration));
+    json_put_partial(out, &self->message);
+    json_close_object(out);
+    put_modes(self);
+    put_object(out, STR("configuration"), &self->configuration);
     if (self->skill != NULL) {
-        put_member(&self->metadata, "skillId", self->skill);
+        put_member(open_members(&self->metadata), STR("skillId"), self->skill);
     }
-    put_object(out, "metadata", buf_view(&self->metadata));
 }
 
-bay_err sdk_operation_write(bay_caller_request *self, buf *out, bay_diag *diag)
+bay_err sdk_operation_write(bay_caller_request *self, bay_diag *diag)
 {
+    json_val written;
+    json_writer *out = &self->whole.writer;
     if (self->err != BAY_OK) {
         return diag_set(diag, self->err, "%s", self->fault);
     }
-    buf_char(out, '{');
+    json_open_object(out);
     if (self->is_message) {
-        write_message(self, out);
+        put_message(self, out);
     } else {
-        bay_str members = buf_view(&self->request);
-        buf_append(out, members.at, members.len > 0 ? members.len - 1 : 0);
-        put_object(out, "metadata", buf_view(&self->metadata));
+        json_put_partial(out, &self->request);
     }
-    buf_char(out, '}');
-    buf *texts[] = {&self->message, &self->request, &self->configuration, &self->metadata, out};
-    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-        if (texts[i]->err != BAY_OK) {
-            return diag_set(diag, texts[i]->err, "the request: %s", bay_err_text(texts[i]->err));
-        }
+    put_object(out, STR("metadata"), &self->metadata);
+    json_close_object(out);
+    bay_err err = json_builder_view(&self->whole, &written);
+    if (err == BAY_OK && json_is_deeper(written, a2a_json_limits.max_depth)) {
+        err = BAY_ERR_INVALID;
     }
-    return BAY_OK;
+    return err == BAY_OK ? err : diag_set(diag, err, "the request: %s", bay_err_text(err));
 }

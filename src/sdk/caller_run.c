@@ -112,19 +112,16 @@ static bay_err operation_go(bay_caller_request *self, bay_diag *diag)
     buf secrets;
     a2a_fault fault = {0};
     buf_init_secret(&secrets, CALLER_REQUEST_BYTES);
-    json_doc params; /* pieces of JSON that the program gave: read here, once */
-    arena memory;
-    arena_init(&memory, CALLER_RESPONSE_MEMORY);
+    json_val params;
     bay_err err = sdk_caller_fields(caller, &secrets, fields, CALLER_FIELDS, &count, diag);
     if (err == BAY_OK) {
-        err = json_parse(&params, buf_view(&self->params), &a2a_json_limits, &memory, diag);
-        err = err == BAY_OK || err == BAY_ERR_NOMEM ? err : BAY_ERR_INVALID;
+        err = json_builder_view(&self->whole, &params);
     }
     if (err == BAY_OK) {
         count += own_fields(self, fields + count, CALLER_FIELDS - count);
         a2a_link_request request = {
             .method = self->method,
-            .params = json_root(&params),
+            .params = params,
             .fields = fields,
             .field_count = count,
             .last_event_id = self->after,
@@ -138,10 +135,9 @@ static bay_err operation_go(bay_caller_request *self, bay_diag *diag)
                            fault.text[0] != '\0' ? fault.text : bay_err_text(err));
         }
     }
-    arena_fini(&memory);
     buf_fini(&secrets);
     if (err == BAY_OK) {
-        buf_fini(&self->params);
+        json_builder_drop(&self->whole);
         asker_item_set(&self->item, ASKER_OPEN);
         if (self->is_paused) {
             a2a_link_pause(self->call);
@@ -161,7 +157,7 @@ void sdk_operation_send(asker_item *item)
 
 static bay_err operation_prepare(bay_caller_request *self, bay_diag *diag)
 {
-    bay_err err = sdk_operation_write(self, &self->params, diag);
+    bay_err err = sdk_operation_write(self, diag);
     bool is_stream = (a2a_methods[self->method].flags & A2A_METHOD_STREAM) != 0;
     bool is_heard = self->done != NULL || (self->item.wait != NULL && !self->is_unheard);
     if (err == BAY_OK && is_stream && is_heard) {
@@ -248,10 +244,10 @@ void bay_caller_request_resume(bay_caller_request *operation)
 
 /* ---- what the link tells --------------------------------------------------------------------- */
 
-static void end_with(bay_caller_request *self, a2a_method method, bay_str json)
+static void end_with(bay_caller_request *self, a2a_method method, json_val value)
 {
     bay_caller_reply *response = NULL;
-    bay_err err = sdk_response_new(method, false, json, 0, &response);
+    bay_err err = sdk_response_new(method, false, value, 0, &response);
     if (err == BAY_OK) {
         operation_end(self, response, BAY_OK, "");
     } else {
@@ -263,7 +259,7 @@ static void on_result(void *user, json_val result)
 {
     bay_caller_request *self = user;
     self->call = NULL;
-    end_with(self, self->method, json_raw(result));
+    end_with(self, self->method, result);
 }
 
 static void on_event(void *user, json_val value, uint64_t event_id, bool is_last)
@@ -274,7 +270,7 @@ static void on_event(void *user, json_val value, uint64_t event_id, bool is_last
     /* without an assembly nobody asks for the whole */
     bay_err err = self->assembly != NULL ? sdk_assembly_add(self->assembly, value) : BAY_OK;
     if (err == BAY_OK && self->event != NULL) {
-        err = sdk_response_new(self->method, true, json_raw(value), event_id, &event);
+        err = sdk_response_new(self->method, true, value, event_id, &event);
     }
     if (err != BAY_OK) {
         a2a_link_cancel(self->call);
@@ -290,20 +286,24 @@ static void on_event(void *user, json_val value, uint64_t event_id, bool is_last
 static void on_stream_end(void *user)
 {
     bay_caller_request *self = user;
-    buf json;
+    json_builder made;
+    json_val whole;
     self->call = NULL;
     if (self->assembly == NULL) {
         operation_end(self, NULL, BAY_OK, "");
         return;
     }
-    buf_init(&json, CALLER_RESPONSE_BYTES);
-    bay_err err = sdk_assembly_write(self->assembly, &json);
+    bay_err err =
+        sdk_assembly_write(self->assembly, json_builder_init(&made, NULL, CALLER_RESPONSE_BYTES));
     if (err == BAY_OK) {
-        end_with(self, A2A_SEND_MESSAGE, buf_view(&json));
+        err = json_builder_view(&made, &whole);
+    }
+    if (err == BAY_OK) {
+        end_with(self, A2A_SEND_MESSAGE, whole);
     } else {
         operation_fail(self, err, bay_err_text(err));
     }
-    buf_fini(&json);
+    json_builder_drop(&made);
 }
 
 static void on_call_failed(void *user, bay_err err, const a2a_fault *fault, bool was_sent)

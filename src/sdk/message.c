@@ -7,7 +7,6 @@
 #include "base/str.h"
 #include "sdk/message_parts.h"
 #include "wire/base64.h"
-#include "json/writer.h"
 
 /* ---- states ---------------------------------------------------------------------------------- */
 
@@ -181,121 +180,132 @@ bay_str bay_message_json(const bay_message *message)
 
 /* ---- parts ----------------------------------------------------------------------------------- */
 
-bay_err sdk_json_check(bay_str text, json_kind wanted)
+bay_err sdk_put_json(json_writer *out, bay_str text)
 {
+    json_doc doc;
     arena memory;
     arena_init(&memory, 256 << 20);
-    json_doc doc;
     bay_err err = json_parse(&doc, text, NULL, &memory, NULL);
-    if (err == BAY_OK && wanted != JSON_MISSING && !json_is(json_root(&doc), wanted)) {
-        err = BAY_ERR_INVALID;
+    if (err == BAY_OK) {
+        json_put_val(out, json_root(&doc));
     }
     arena_fini(&memory);
     return err == BAY_OK || err == BAY_ERR_NOMEM ? err : BAY_ERR_INVALID;
 }
 
-static void put_names(buf *out, bay_str name, bay_str media_type)
+static void put_names(json_writer *out, bay_str name, bay_str media_type)
 {
     if (name.len > 0) {
-        buf_lit(out, ",\"filename\":");
-        json_quote(out, name);
+        json_key_lit(out, "filename");
+        json_put_str(out, name);
     }
     if (media_type.len > 0) {
-        buf_lit(out, ",\"mediaType\":");
-        json_quote(out, media_type);
+        json_key_lit(out, "mediaType");
+        json_put_str(out, media_type);
     }
-    buf_char(out, '}');
+    json_close_object(out);
 }
 
-void sdk_part_text(buf *out, bay_str text, bay_str name, bay_str media_type)
+void sdk_part_text(json_writer *out, bay_str text, bay_str name, bay_str media_type)
 {
-    buf_lit(out, "{\"text\":");
-    json_quote(out, text);
+    json_open_object(out);
+    json_key_lit(out, "text");
+    json_put_str(out, text);
     put_names(out, name, media_type);
 }
 
-void sdk_part_bytes(buf *out, bay_str bytes, bay_str name, bay_str media_type)
+void sdk_part_bytes(json_writer *out, bay_str bytes, bay_str name, bay_str media_type)
 {
-    buf_lit(out, "{\"raw\":\"");
-    base64_encode(out, bytes, BASE64_STANDARD);
-    buf_char(out, '"');
+    json_open_object(out);
+    json_key_lit(out, "raw");
+    size_t opened = json_open_word(out);
+    base64_encode(out->out, bytes, BASE64_STANDARD);
+    json_close_word(out, opened);
     put_names(out, name, media_type);
 }
 
-void sdk_part_url(buf *out, bay_str url, bay_str name, bay_str media_type)
+void sdk_part_url(json_writer *out, bay_str url, bay_str name, bay_str media_type)
 {
-    buf_lit(out, "{\"url\":");
-    json_quote(out, url);
+    json_open_object(out);
+    json_key_lit(out, "url");
+    json_put_str(out, url);
     put_names(out, name, media_type);
 }
 
-bay_err sdk_part_data(buf *out, bay_str json, bay_str name, bay_str media_type)
+bay_err sdk_part_data(json_writer *out, bay_str json, bay_str name, bay_str media_type)
 {
-    bay_err err = sdk_json_check(json, JSON_MISSING);
-    if (err != BAY_OK) {
-        return err;
+    json_open_object(out);
+    json_key_lit(out, "data");
+    bay_err err = sdk_put_json(out, json);
+    if (err == BAY_OK) {
+        put_names(out, name, media_type);
     }
-    buf_lit(out, "{\"data\":");
-    buf_str(out, json);
-    put_names(out, name, media_type);
-    return BAY_OK;
+    return err;
 }
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
+typedef enum message_list { PARTS, METADATA, EXTENSIONS, REFERENCES, MESSAGE_LISTS } message_list;
+
+struct message_made {
+    bay_message message;
+    json_builder lists[MESSAGE_LISTS]; /* containers that stay open; nothing: an empty one */
+    size_t part_count;
+    bay_err err; /* what could not be added; BAY_OK */
+};
+
 bay_message *bay_message_new(void)
 {
-    bay_message *self = mem_zalloc(sizeof(*self));
-    if (self != NULL) {
-        buf_init(&self->parts, MESSAGE_MAX_BYTES);
-        buf_init(&self->metadata, MESSAGE_MAX_BYTES);
-        buf_init(&self->extensions, MESSAGE_MAX_BYTES);
-        buf_init(&self->references, MESSAGE_MAX_BYTES);
+    message_made *self = mem_zalloc(sizeof(*self));
+    if (self == NULL) {
+        return NULL;
     }
-    return self;
+    self->message.made = self;
+    for (int i = 0; i < MESSAGE_LISTS; i++) {
+        (void)json_builder_init(&self->lists[i], NULL, MESSAGE_MAX_BYTES);
+    }
+    return &self->message;
 }
 
 void bay_message_free(bay_message *message)
 {
-    if (message != NULL) {
-        buf_fini(&message->parts);
-        buf_fini(&message->metadata);
-        buf_fini(&message->extensions);
-        buf_fini(&message->references);
-        mem_free(message);
+    if (message != NULL && message->made != NULL) {
+        for (int i = 0; i < MESSAGE_LISTS; i++) {
+            json_builder_drop(&message->made->lists[i]);
+        }
+        mem_free(message->made);
     }
 }
 
-/* False: nothing can be added any more, or at all. */
-static bool message_begin(bay_message *self, buf *among)
+/* NULL: nothing can be added any more, or at all. */
+static json_writer *message_begin(bay_message *message, message_list which)
 {
+    message_made *self = message != NULL ? message->made : NULL;
     if (self == NULL || self->err != BAY_OK) {
-        return false;
+        return NULL;
     }
-    if (self->memory != NULL) { /* one to be read */
-        self->err = BAY_ERR_STATE;
-        return false;
-    }
-    if (among == &self->parts && ++self->part_count > MESSAGE_MAX_PARTS) {
+    if (which == PARTS && ++self->part_count > MESSAGE_MAX_PARTS) {
         self->err = BAY_ERR_LIMIT;
-        return false;
+        return NULL;
     }
-    if (among->len > 0) {
-        buf_char(among, ',');
+    json_writer *out = &self->lists[which].writer;
+    if (out->depth == 0) {
+        (which == METADATA ? json_open_object : json_open_array)(out);
     }
-    return true;
+    return out;
 }
 
-static void end(bay_message *self, const buf *among, bay_err err)
+static void end(bay_message *message, const json_writer *out, bay_err err)
 {
-    self->err = err != BAY_OK ? err : among->err;
+    message->made->err = err != BAY_OK ? err : out->out->err;
 }
 
 void bay_message_add_text_str(bay_message *message, bay_str text)
 {
-    if (message_begin(message, message != NULL ? &message->parts : NULL)) {
-        sdk_part_text(&message->parts, text, STR(""), STR(""));
-        end(message, &message->parts, BAY_OK);
+    json_writer *out = message_begin(message, PARTS);
+    if (out != NULL) {
+        sdk_part_text(out, text, STR(""), STR(""));
+        end(message, out, BAY_OK);
     }
 }
 
@@ -314,8 +324,8 @@ void bay_message_add_textf(bay_message *message, const char *format, ...)
     va_end(arguments);
     if (text.err == BAY_OK) {
         bay_message_add_text_str(message, buf_view(&text));
-    } else if (message != NULL && message->err == BAY_OK) {
-        message->err = text.err;
+    } else if (message != NULL && message->made != NULL && message->made->err == BAY_OK) {
+        message->made->err = text.err;
     }
     buf_fini(&text);
 }
@@ -323,140 +333,118 @@ void bay_message_add_textf(bay_message *message, const char *format, ...)
 void bay_message_add_bytes(bay_message *message, const void *bytes, size_t len, const char *name,
                            const char *media_type)
 {
-    if (message_begin(message, message != NULL ? &message->parts : NULL)) {
-        sdk_part_bytes(&message->parts, (bay_str){bytes, len}, str_of(name), str_of(media_type));
-        end(message, &message->parts, BAY_OK);
+    json_writer *out = message_begin(message, PARTS);
+    if (out != NULL) {
+        sdk_part_bytes(out, (bay_str){bytes, len}, str_of(name), str_of(media_type));
+        end(message, out, BAY_OK);
     }
 }
 
 void bay_message_add_url(bay_message *message, const char *url, const char *name,
                          const char *media_type)
 {
-    if (message_begin(message, message != NULL ? &message->parts : NULL)) {
-        sdk_part_url(&message->parts, str_of(url), str_of(name), str_of(media_type));
-        end(message, &message->parts, BAY_OK);
+    json_writer *out = message_begin(message, PARTS);
+    if (out != NULL) {
+        sdk_part_url(out, str_of(url), str_of(name), str_of(media_type));
+        end(message, out, BAY_OK);
     }
 }
 
 void bay_message_add_data(bay_message *message, const char *json)
 {
-    if (message_begin(message, message != NULL ? &message->parts : NULL)) {
-        bay_err err = sdk_part_data(&message->parts, str_of(json), STR(""), STR(""));
-        end(message, &message->parts, err);
+    json_writer *out = message_begin(message, PARTS);
+    if (out != NULL) {
+        end(message, out, sdk_part_data(out, str_of(json), STR(""), STR("")));
     }
 }
 
-/* Does the metadata have a member of that name? */
-static bool has_meta(const bay_message *self, bay_str name)
+/* A name that the metadata has is refused. */
+static json_writer *begin_meta(bay_message *message, bay_str name)
 {
-    bool has_it = false;
-    buf text;
-    arena memory;
-    json_doc doc;
-    buf_init(&text, MESSAGE_MAX_BYTES + 2);
-    arena_init(&memory, 256 << 20);
-    buf_char(&text, '{');
-    buf_str(&text, buf_view(&self->metadata));
-    buf_char(&text, '}');
-    if (text.err == BAY_OK && json_parse(&doc, buf_view(&text), NULL, &memory, NULL) == BAY_OK) {
-        has_it = !json_is(json_get(json_root(&doc), name), JSON_MISSING);
+    json_writer *out = message_begin(message, METADATA);
+    if (out != NULL && json_builder_get(&message->made->lists[METADATA], name).doc != NULL) {
+        message->made->err = BAY_ERR_DUPLICATE;
+        out = NULL;
     }
-    arena_fini(&memory);
-    buf_fini(&text);
-    return has_it;
-}
-
-static void add_meta(bay_message *self, bay_str name, bay_str value, bool is_json)
-{
-    if (self != NULL && self->err == BAY_OK && has_meta(self, name)) {
-        self->err = BAY_ERR_DUPLICATE;
-        return;
+    if (out != NULL) {
+        json_key(out, name);
     }
-    if (!message_begin(self, self != NULL ? &self->metadata : NULL)) {
-        return;
-    }
-    json_quote(&self->metadata, name);
-    buf_char(&self->metadata, ':');
-    bay_err err = BAY_OK;
-    if (!is_json) {
-        json_quote(&self->metadata, value);
-    } else if ((err = sdk_json_check(value, JSON_MISSING)) == BAY_OK) {
-        buf_str(&self->metadata, value);
-    }
-    end(self, &self->metadata, err);
+    return out;
 }
 
 void bay_message_add_metadata(bay_message *message, const char *name, const char *value)
 {
-    add_meta(message, str_of(name), str_of(value), false);
+    json_writer *out = begin_meta(message, str_of(name));
+    if (out != NULL) {
+        json_put_str(out, str_of(value));
+        end(message, out, BAY_OK);
+    }
 }
 
 void bay_message_add_metadata_json(bay_message *message, const char *name, const char *json)
 {
-    add_meta(message, str_of(name), str_of(json), true);
+    json_writer *out = begin_meta(message, str_of(name));
+    if (out != NULL) {
+        end(message, out, sdk_put_json(out, str_of(json)));
+    }
 }
 
-static void add_quoted(bay_message *self, buf *among, const char *text)
+static void add_text(bay_message *message, message_list which, const char *text)
 {
-    if (message_begin(self, among)) {
-        json_quote(among, str_of(text));
-        end(self, among, BAY_OK);
+    json_writer *out = message_begin(message, which);
+    if (out != NULL) {
+        json_put_str(out, str_of(text));
+        end(message, out, BAY_OK);
     }
 }
 
 void bay_message_add_extension(bay_message *message, const char *uri)
 {
-    add_quoted(message, message != NULL ? &message->extensions : NULL, uri);
+    add_text(message, EXTENSIONS, uri);
 }
 
 void bay_message_add_reference(bay_message *message, const char *task_id)
 {
-    add_quoted(message, message != NULL ? &message->references : NULL, task_id);
+    add_text(message, REFERENCES, task_id);
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static void put_copy(const bay_message *self, bay_str name, buf *out)
+static const bay_str list_names[MESSAGE_LISTS] = {
+    [PARTS] = STR_INIT("parts"),
+    [METADATA] = STR_INIT("metadata"),
+    [EXTENSIONS] = STR_INIT("extensions"),
+    [REFERENCES] = STR_INIT("referenceTaskIds"),
+};
+
+static bay_err write_read(const bay_message *self, json_writer *out)
 {
-    json_val value = json_get(self->root, name);
-    if (!json_is(value, JSON_MISSING)) {
-        buf_lit(out, ",\"");
-        buf_str(out, name);
-        buf_lit(out, "\":");
-        buf_str(out, json_raw(value));
+    for (int i = 0; i < MESSAGE_LISTS; i++) {
+        json_val value = json_get(self->root, list_names[i]);
+        if (!json_is(value, JSON_MISSING)) {
+            json_key(out, list_names[i]);
+            json_put_val(out, value);
+        }
     }
+    return out->out->err;
 }
 
-static bay_err write_read(const bay_message *self, buf *out)
+bay_err sdk_message_write(const bay_message *message, json_writer *out)
 {
-    buf_lit(out, "\"parts\":");
-    buf_str(out, json_raw(json_get(self->root, STR("parts"))));
-    put_copy(self, STR("metadata"), out);
-    put_copy(self, STR("extensions"), out);
-    put_copy(self, STR("referenceTaskIds"), out);
-    return out->err;
-}
-
-static void put_row(buf *out, const char *before, const buf *items, const char *after)
-{
-    if (items->len > 0) {
-        buf_str(out, str_of(before));
-        buf_str(out, buf_view(items));
-        buf_str(out, str_of(after));
-    }
-}
-
-bay_err sdk_message_write(const bay_message *self, buf *out)
-{
-    if (self->memory != NULL) {
-        return write_read(self, out);
+    const message_made *self = message->made;
+    if (self == NULL) {
+        return write_read(message, out);
     }
     if (self->err != BAY_OK || self->part_count == 0) {
         return self->err != BAY_OK ? self->err : BAY_ERR_INVALID;
     }
-    put_row(out, "\"parts\":[", &self->parts, "]");
-    put_row(out, ",\"metadata\":{", &self->metadata, "}");
-    put_row(out, ",\"extensions\":[", &self->extensions, "]");
-    put_row(out, ",\"referenceTaskIds\":[", &self->references, "]");
-    return out->err;
+    for (int i = 0; i < MESSAGE_LISTS; i++) {
+        if (self->lists[i].writer.depth > 0) {
+            json_key(out, list_names[i]);
+            (i == METADATA ? json_open_object : json_open_array)(out);
+            json_put_partial(out, &self->lists[i]);
+            (i == METADATA ? json_close_object : json_close_array)(out);
+        }
+    }
+    return out->out->err;
 }

@@ -32,18 +32,21 @@ static bay_err add(caller_assembly *self, const char *event)
 /* What a row of events becomes; NULL: nothing. */
 static void becomes(const char *const *events, const char *wanted)
 {
-    buf out;
+    json_val whole;
+    json_builder made;
     caller_assembly *self = sdk_assembly_new();
-    buf_init(&out, 1 << 20);
     for (; *events != NULL; events++) {
         assert_int_equal(add(self, *events), BAY_OK);
     }
-    bay_err err = sdk_assembly_write(self, &out);
+    bay_err err = sdk_assembly_write(self, json_builder_init(&made, NULL, 1 << 20));
     assert_int_equal(err, wanted != NULL ? BAY_OK : BAY_ERR_NOT_FOUND);
-    if (wanted != NULL && !str_eq(buf_view(&out), str_of(wanted))) {
-        fail_msg("%.*s", BAY_STR(buf_view(&out)));
+    if (wanted != NULL) {
+        assert_int_equal(json_builder_view(&made, &whole), BAY_OK);
+        if (!str_eq(json_raw(whole), str_of(wanted))) {
+            fail_msg("%.*s", BAY_STR(json_raw(whole)));
+        }
     }
-    buf_fini(&out);
+    json_builder_drop(&made);
     sdk_assembly_free(self);
 }
 
@@ -79,18 +82,20 @@ static void memory_may_fail(void **state)
 {
     (void)state;
     for (size_t at = 0; failing_memory_start(at); at++) {
-        buf out;
-        buf_init(&out, 1 << 20);
+        json_val whole;
+        json_builder made;
+        json_writer *out = json_builder_init(&made, NULL, 1 << 20);
         caller_assembly *self = sdk_assembly_new();
         if (self != NULL) {
             bay_err err = add(self, CHUNK("a", "1", ""));
             err = err == BAY_OK ? add(self, CHUNK("a", "2", ",\"append\":true")) : err;
             err = err == BAY_OK ? add(self, STATUS("X")) : err;
-            err = err == BAY_OK ? sdk_assembly_write(self, &out) : err;
+            err = err == BAY_OK ? sdk_assembly_write(self, out) : err;
+            err = err == BAY_OK ? json_builder_view(&made, &whole) : err;
             assert_true(err == BAY_OK || err == BAY_ERR_NOMEM);
         }
         sdk_assembly_free(self);
-        buf_fini(&out);
+        json_builder_drop(&made);
         failing_memory_check();
     }
 }
