@@ -43,7 +43,7 @@ static bay_err render_roots(bay_client *self)
         pairs[2 * i] = roots->at[i].name;
         pairs[2 * i + 1] = roots->at[i].value != NULL ? roots->at[i].value : "";
     }
-    bay_err err = sdk_client_render_roots(pairs, &self->roots);
+    bay_err err = sdk_client_render_roots(self, pairs);
     mem_free(pairs);
     return err;
 }
@@ -67,7 +67,7 @@ static void client_free(bay_client *self)
     mem_free(self->argv);
     mem_free(self->url);
     sdk_client_forget_subscriptions(self);
-    buf_fini(&self->roots);
+    mem_free(self->roots);
     buf_fini(&self->remote_error);
     sdk_options_fini(&self->options);
     mem_free(self);
@@ -102,7 +102,6 @@ static bay_err client_new(struct bay_server *attached, const bay_client_options 
     list_init(&self->refused_skills);
     sdk_client_link_init(self);
     map_init(&self->subscriptions, CLIENT_MAX_SUBSCRIPTIONS);
-    buf_init(&self->roots, CLIENT_MAX_REPLY);
     buf_init(&self->remote_error, CLIENT_MAX_REPLY);
     self->level = MCP_LOG_NONE;
     self->wants_changes = self->options.changed != NULL;

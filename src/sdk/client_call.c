@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "sdk/client_parts.h"
 
@@ -196,29 +197,12 @@ static const mcp_call_events call_events = {
 
 bay_str sdk_request_round_method(const bay_request *self)
 {
-    return self->round_method.len > 0 ? buf_view(&self->round_method) : buf_view(&self->method);
+    return self->round_params != NULL ? self->round_method : self->method;
 }
 
-bay_str sdk_request_round_params(const bay_request *self)
+json_val sdk_request_round_params(const bay_request *self)
 {
-    return self->round_method.len > 0 ? buf_view(&self->round_params) : buf_view(&self->params);
-}
-
-bay_err sdk_request_read(bay_str text, json_doc *doc, arena *memory, const char *what,
-                         json_val *out, bay_diag *diag)
-{
-    if (text.len == 0) {
-        return BAY_OK;
-    }
-    bay_err err = json_parse(doc, text, NULL, memory, diag);
-    if (err == BAY_ERR_NOMEM) {
-        return diag_set(diag, err, "out of memory");
-    }
-    if (err != BAY_OK || !json_is(json_root(doc), JSON_OBJECT)) {
-        return diag_set(diag, BAY_ERR_INVALID, "%s: no JSON object", what);
-    }
-    *out = json_root(doc);
-    return BAY_OK;
+    return self->round_params != NULL ? json_root(self->round_params) : self->params;
 }
 
 /* Hands the round over to the engine. On failure nothing has happened. */
@@ -226,23 +210,17 @@ static bay_err request_call(bay_request *self, bay_diag *diag)
 {
     bay_client *client = self->client;
     uint64_t now = loop_now_ms(client->base.loop);
-    json_doc params_doc, meta_doc;
-    arena memory;
-    arena_init(&memory, REQUEST_MEMORY);
+    bay_err err = BAY_OK;
     mcp_call_spec spec = {
         .method = sdk_request_round_method(self),
+        .params = sdk_request_round_params(self),
+        .meta = self->meta,
         .log_level = self->log_level,
         .wants_progress = self->progressed != NULL,
         .timeout_ms = self->idle_ms,
         .max_total_ms = self->end_ms > now ? (uint32_t)(self->end_ms - now) : 1,
     };
-    bay_err err = sdk_request_read(sdk_request_round_params(self), &params_doc, &memory, "params",
-                                   &spec.params, diag);
-    if (err == BAY_OK) {
-        err =
-            sdk_request_read(buf_view(&self->meta), &meta_doc, &memory, "_meta", &spec.meta, diag);
-    }
-    if (err == BAY_OK && str_eq(spec.method, STR("tools/call"))) {
+    if (str_eq(spec.method, STR("tools/call"))) {
         json_val name = json_get(spec.params, STR("name"));
         err = sdk_lists_tool_params(client, name, &spec.param_table, diag);
     }
@@ -250,7 +228,6 @@ static bay_err request_call(bay_request *self, bay_diag *diag)
         err = mcp_client_call(mcp_link_client(client->link), &spec, &call_events, self, now,
                               &self->call, diag);
     }
-    arena_fini(&memory);
     if (err == BAY_OK) {
         loop_timer_stop(client->base.loop, &self->timer);
         self->is_pausing = false;
@@ -331,33 +308,32 @@ void sdk_request_on_timer(void *argument)
     }
 }
 
-static bay_err set_round(bay_request *self, bay_str method, bay_str params, bay_diag *diag)
+static bay_err set_round(bay_request *self, bay_str method, json_val params, bay_diag *diag)
 {
     if (self->item.phase == ASKER_ENDED) {
         return diag_set(diag, BAY_ERR_CANCELLED, "the request has ended");
     }
-    buf_clear(&self->round_method);
-    buf_clear(&self->round_params);
-    buf_str(&self->round_method, method);
-    buf_str(&self->round_params, params);
-    bay_err err =
-        self->round_method.err != BAY_OK ? self->round_method.err : self->round_params.err;
+    json_doc *copy;
+    bay_err err = json_clone(params, &copy);
     if (err != BAY_OK) {
         return diag_set(diag, err, "the next round: %s", bay_err_text(err));
     }
+    mem_free(self->round_params);
+    self->round_params = copy;
+    self->round_method = method;
     self->repeats = self->losses = 0;
     self->follows_task = self->follows_task || str_starts(method, STR("tasks/"));
     asker_touch(&self->client->base);
     return BAY_OK;
 }
 
-bay_err sdk_request_again(bay_request *self, bay_str method, bay_str params, bay_diag *diag)
+bay_err sdk_request_again(bay_request *self, bay_str method, json_val params, bay_diag *diag)
 {
     bay_err err = set_round(self, method, params, diag);
     return err == BAY_OK ? sdk_request_go(self, diag) : err;
 }
 
-bay_err sdk_request_later(bay_request *self, bay_str method, bay_str params, uint32_t after_ms,
+bay_err sdk_request_later(bay_request *self, bay_str method, json_val params, uint32_t after_ms,
                           bay_diag *diag)
 {
     bay_err err = set_round(self, method, params, diag);

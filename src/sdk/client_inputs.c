@@ -19,7 +19,7 @@ typedef struct input {
     bay_str method;
     json_val params;
     bay_question *question; /* NULL: not asked, or answered */
-    bay_str answer;         /* a raw object; empty: none yet */
+    json_val answer;        /* missing: none yet */
 } input;
 
 struct inputs {
@@ -120,16 +120,16 @@ static void client_inputs_finish(inputs *self)
     self->done(self->user, has_failed ? &self->fault : NULL);
 }
 
-static void answered(void *user, bay_str result, int code, bay_str message)
+static void answered(void *user, json_val result, int code, bay_str message)
 {
     input *one = user;
     inputs *self = one->owner;
     self->open--;
-    if (result.len == 0) {
+    if (result.doc == NULL) {
         diag_set(&self->fault, BAY_ERR_DENIED, "%.*s was answered with an error (%d): %.*s",
                  BAY_STR(str_head(one->method, 64)), code, BAY_STR(str_head(message, 120)));
-    } else if (self->memory.used + result.len > INPUTS_MAX_BYTES ||
-               arena_dup(&self->memory, result, &one->answer) != BAY_OK) {
+    } else if (self->memory.used + json_raw(result).len > INPUTS_MAX_BYTES ||
+               json_clone_in(result, &self->memory, &one->answer) != BAY_OK) {
         diag_set(&self->fault, BAY_ERR_NOMEM, "no memory for an answer");
     }
     client_inputs_finish(self);
@@ -185,7 +185,7 @@ void inputs_write(const inputs *self, json_writer *out)
     json_open_object(out);
     for (size_t i = 0; i < self->count; i++) {
         json_key(out, self->at[i].name);
-        json_put_raw(out, self->at[i].answer);
+        json_put_val(out, self->at[i].answer);
     }
     json_close_object(out);
 }

@@ -352,10 +352,11 @@ static void take_ttl(fetch *self, json_val result)
     }
 }
 
-/* The params of the next page in `out`; left empty after the last one. */
-static bay_err take_cursor(fetch *self, json_val cursor, buf *out, const char **out_why)
+/* JSON_NONE: this was the last page. */
+static bay_err take_cursor(fetch *self, json_val cursor, json_val *out, const char **out_why)
 {
     bay_str raw = json_raw(cursor);
+    *out = JSON_NONE;
     if (json_is(cursor, JSON_MISSING) || json_is(cursor, JSON_NULL)) {
         return BAY_OK;
     }
@@ -379,19 +380,17 @@ static bay_err take_cursor(fetch *self, json_val cursor, buf *out, const char **
         mem_free(copy);
         return err;
     }
-    buf_lit(out, "{\"cursor\":");
-    buf_str(out, raw);
-    buf_char(out, '}');
-    return out->err;
+    *out = cursor;
+    return BAY_OK;
 }
 
-static bay_err fetch_page(fetch *self, const char *params, bay_diag *diag);
+static bay_err fetch_page(fetch *self, json_val cursor, bay_diag *diag);
 
 static void page_done(bay_request *request, bay_reply *reply, const bay_diag *diag, void *user)
 {
     fetch *self = user;
     const char *why = "";
-    buf params;
+    json_val cursor = JSON_NONE;
     (void)request;
     if (diag->code != BAY_OK) {
         bay_reply_free(reply);
@@ -399,34 +398,40 @@ static void page_done(bay_request *request, bay_reply *reply, const bay_diag *di
         return;
     }
     self->pages++;
-    buf_init(&params, CLIENT_MAX_TEXT);
     take_ttl(self, reply->root);
     bay_err err =
         take_entries(self, json_get(reply->root, kinds[kind_index(self->kind)].member), &why);
     if (err == BAY_OK) {
-        err = take_cursor(self, json_get(reply->root, STR("nextCursor")), &params, &why);
+        err = take_cursor(self, json_get(reply->root, STR("nextCursor")), &cursor, &why);
     }
-    bay_reply_free(reply);
-    buf_char(&params, '\0');
     bay_diag next = {0};
-    if (err == BAY_OK && params.len > 1) {
-        err = fetch_page(self, params.at, &next);
-        why = next.text;
+    if (err == BAY_OK && cursor.doc != NULL) {
+        err = fetch_page(self, cursor, &next);
         if (err != BAY_OK) {
             fetch_end(self, NULL, &next);
         }
-    } else if (err == BAY_OK && params.err == BAY_OK) {
+    } else if (err == BAY_OK) {
         fetch_done(self);
     } else {
-        fetch_fail(self, err != BAY_OK ? err : params.err, why);
+        fetch_fail(self, err, why);
     }
-    buf_fini(&params);
+    bay_reply_free(reply);
 }
 
-static bay_err fetch_page(fetch *self, const char *params, bay_diag *diag)
+/* `cursor` missing: the first page. */
+static bay_err fetch_page(fetch *self, json_val cursor, bay_diag *diag)
 {
     bay_request *request =
-        bay_request_new(self->client, kinds[kind_index(self->kind)].method, params);
+        bay_request_new(self->client, kinds[kind_index(self->kind)].method, NULL);
+    if (request != NULL && cursor.doc != NULL) {
+        json_builder made;
+        json_writer *to = json_builder_init(&made, NULL, CLIENT_MAX_TEXT);
+        json_open_object(to);
+        json_key_lit(to, "cursor");
+        json_put_val(to, cursor);
+        json_close_object(to);
+        sdk_request_set_params(request, &made);
+    }
     if (request != NULL) {
         request->is_internal = true;
     }
@@ -476,7 +481,7 @@ static bay_err fetch_start(bay_client *self, int index, list_wait *waiter, bay_d
     json_open_array(json_builder_init(&made->entries, NULL, CLIENT_MAX_LIST));
     map_init(&made->cursors, CLIENT_MAX_PAGES);
     cache->fetching = made;
-    bay_err err = fetch_page(made, NULL, diag);
+    bay_err err = fetch_page(made, JSON_NONE, diag);
     if (err != BAY_OK) {
         cache->fetching = NULL;
         fetch_free(made);
@@ -656,17 +661,9 @@ static const list_entry *known_tool(const bay_client *self, json_val name)
 
 bool sdk_lists_tool_may_repeat(const bay_request *request)
 {
-    arena memory;
-    json_doc doc;
-    bool may = false;
-    arena_init(&memory, CLIENT_MAX_PARSED);
-    if (json_parse(&doc, sdk_request_round_params(request), NULL, &memory, NULL) == BAY_OK) {
-        const list_entry *tool =
-            known_tool(request->client, json_get(json_root(&doc), STR("name")));
-        may = tool != NULL && tool->may_repeat;
-    }
-    arena_fini(&memory);
-    return may;
+    json_val name = json_get(sdk_request_round_params(request), STR("name"));
+    const list_entry *tool = known_tool(request->client, name);
+    return tool != NULL && tool->may_repeat;
 }
 
 bay_err sdk_lists_tool_params(bay_client *self, json_val name, const mcp_param_table **out,

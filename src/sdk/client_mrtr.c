@@ -6,7 +6,6 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "sdk/client_inputs.h"
-#include "json/writer.h"
 
 enum {
     ROUNDS_MAX = 16,       /* with questions, of one request */
@@ -20,7 +19,7 @@ typedef struct rounds {
     bay_request *request;
     uint32_t asked;
     uint32_t waited;
-    buf state; /* requestState, a raw string with its quotes; empty: none came */
+    json_doc *state; /* requestState; NULL: none came */
     inputs *inputs;
 } rounds;
 
@@ -28,7 +27,7 @@ static void rounds_free(void *held)
 {
     rounds *self = held;
     inputs_free(self->inputs);
-    buf_fini(&self->state);
+    mem_free(self->state);
     mem_free(self);
 }
 
@@ -41,38 +40,26 @@ static rounds *rounds_of(bay_request *request)
     self = mem_zalloc(sizeof(*self));
     if (self != NULL) {
         self->request = request;
-        buf_init(&self->state, CLIENT_MAX_REPLY);
         sdk_request_hold(request, self, rounds_free);
     }
     return self;
 }
 
 /* The first params, with what belongs to this round. */
-static bay_err write_params(const rounds *self, buf *out)
+static void write_params(const rounds *self, json_writer *out)
 {
     static const bay_str own[] = {STR_INIT("inputResponses"), STR_INIT("requestState")};
-    arena memory;
-    json_doc doc;
-    arena_init(&memory, CLIENT_MAX_PARSED);
-    bay_err err = json_parse(&doc, sdk_request_params(self->request), NULL, &memory, NULL);
-    if (err == BAY_OK) {
-        json_writer writer;
-        json_writer_init(&writer, out);
-        json_open_object(&writer);
-        json_put_members(&writer, json_root(&doc), own, 2);
-        if (self->inputs != NULL) {
-            json_key(&writer, own[0]);
-            inputs_write(self->inputs, &writer);
-        }
-        if (self->state.len > 0) {
-            json_key(&writer, own[1]);
-            json_put_raw(&writer, buf_view(&self->state));
-        }
-        json_close_object(&writer);
-        err = out->err;
+    json_open_object(out);
+    json_put_members(out, sdk_request_params(self->request), own, 2);
+    if (self->inputs != NULL) {
+        json_key(out, own[0]);
+        inputs_write(self->inputs, out);
     }
-    arena_fini(&memory);
-    return err;
+    if (self->state != NULL) {
+        json_key(out, own[1]);
+        json_put_val(out, json_root(self->state));
+    }
+    json_close_object(out);
 }
 
 static void client_mrtr_fail(bay_request *request, const bay_diag *why)
@@ -87,18 +74,18 @@ static void send_round(rounds *self, uint32_t after_ms)
 {
     bay_request *request = self->request;
     bay_diag diag = {0};
-    buf params;
-    buf_init(&params, CLIENT_MAX_REPLY);
-    bay_err err = write_params(self, &params);
+    json_builder made;
+    json_val params;
+    write_params(self, json_builder_init(&made, NULL, CLIENT_MAX_REPLY));
+    bay_err err = json_builder_view(&made, &params);
     if (err != BAY_OK) {
         diag_set(&diag, err, "the next round could not be written: %s", bay_err_text(err));
     } else {
         bay_str method = sdk_request_method(request);
-        err = after_ms == 0
-                  ? sdk_request_again(request, method, buf_view(&params), &diag)
-                  : sdk_request_later(request, method, buf_view(&params), after_ms, &diag);
+        err = after_ms == 0 ? sdk_request_again(request, method, params, &diag)
+                            : sdk_request_later(request, method, params, after_ms, &diag);
     }
-    buf_fini(&params);
+    json_builder_drop(&made);
     if (err != BAY_OK) {
         client_mrtr_fail(request, &diag);
     }
@@ -142,10 +129,11 @@ static bay_err read_round(rounds *self, json_val result, json_val *out_requests,
         return diag_set(diag, BAY_ERR_PROTOCOL,
                         "the server requires input but says neither which nor for what state");
     }
-    buf_clear(&self->state);
-    buf_str(&self->state, json_raw(members[1]));
-    if (self->state.err != BAY_OK) {
-        return diag_set(diag, self->state.err, "no memory for the server's state");
+    mem_free(self->state);
+    self->state = NULL;
+    err = has_state ? json_clone(members[1], &self->state) : BAY_OK;
+    if (err != BAY_OK) {
+        return diag_set(diag, err, "no memory for the server's state");
     }
     *out_requests = json_count(members[0]) > 0 ? members[0] : JSON_NONE;
     return BAY_OK;

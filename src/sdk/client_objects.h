@@ -15,7 +15,7 @@
 #include "net/loop.h"
 #include "patchbay/client.h"
 #include "sdk/asker.h"
-#include "json/json.h"
+#include "json/build.h"
 
 enum {
     CLIENT_IDLE_MS = 60000,
@@ -60,6 +60,7 @@ struct bay_client_options {
     bay_asked_fn elicitation_asked;
     void *elicitation_user;
     char *sampling_capability;   /* raw object; NULL: {} */
+    bool has_sampling_tools;     /* it has a member `tools` */
     bay_asked_fn sampling_asked; /* NULL: no sampling */
     void *sampling_user;
     void (*changed)(bay_client *client, bay_kind kind, void *user);
@@ -130,7 +131,7 @@ struct bay_client {
     size_t listing_count;
     map subscriptions; /* uri -> its own copy */
     mcp_log_level level;
-    buf roots; /* raw: {"roots":[…]} */
+    json_doc *roots; /* {"roots":[…]} */
     buf remote_error;
     bool wants_changes;
     list questions;      /* client_questions.c: open ones */
@@ -150,17 +151,18 @@ struct bay_request {
     bool has_fetched;  /* the list of tools was asked for on its behalf */
     bool was_refetched;
     bool waits_for_tools;
-    bool has_bad_level;
-    size_t arguments_len; /* of the text given for them; SIZE_MAX: none was */
-    uint32_t losses;      /* of the link, in this round ... */
-    uint32_t repeats;     /* ... after which it may have been executed */
+    uint32_t losses;  /* of the link, in this round ... */
+    uint32_t repeats; /* ... after which it may have been executed */
     uint32_t idle_ms, total_ms;
-    uint64_t end_ms;  /* of the loop: no later than this */
-    buf method;       /* as first given … */
-    buf params;       /* raw object, or empty */
-    buf round_method; /* … and of the round under way; empty: the first */
-    buf round_params;
-    buf meta; /* raw object, or empty */
+    uint64_t end_ms; /* of the loop: no later than this */
+    bay_err err;     /* the first fault of its making … */
+    const char *fault;
+    arena memory;   /* of the next three */
+    bay_str method; /* as first given … */
+    json_val params;
+    json_val meta;
+    bay_str round_method;   /* … and of the round under way */
+    json_doc *round_params; /* owned; NULL: the first round */
     mcp_log_level log_level;
     mcp_call *call;   /* with the engine; NULL: it waits, pauses, or rounds or a task have it */
     loop_timer timer; /* without a call: gives up; pausing: goes on */

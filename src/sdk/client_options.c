@@ -187,17 +187,20 @@ void bay_client_options_trust_hints(bay_client_options *options)
     }
 }
 
-/* Is it one whole JSON object? */
-static bool is_object(bay_client_options *options, const char *text, const char *what)
+/* Is it one whole JSON object? And has it a member `tools`? */
+static bool is_object(bay_client_options *options, const char *text, const char *what,
+                      bool *out_has_tools)
 {
     arena memory;
     json_doc doc;
+    *out_has_tools = false;
     if (text == NULL) {
         return true;
     }
     arena_init(&memory, (size_t)64 * CLIENT_MAX_TEXT);
     bay_err err = json_parse(&doc, str_of(text), NULL, &memory, NULL);
     bool is_one = err == BAY_OK && json_is(json_root(&doc), JSON_OBJECT);
+    *out_has_tools = is_one && !json_is(json_get(json_root(&doc), STR("tools")), JSON_MISSING);
     arena_fini(&memory);
     if (err == BAY_ERR_NOMEM) {
         asker_options_fault(&options->base, err, "out of memory");
@@ -209,12 +212,13 @@ static bool is_object(bay_client_options *options, const char *text, const char 
 
 void bay_client_options_extension(bay_client_options *options, const char *id, const char *settings)
 {
+    bool has_tools;
     if (options == NULL || options->base.err != BAY_OK) {
         return;
     }
     if (id == NULL || id[0] == '\0') {
         asker_options_fault(&options->base, BAY_ERR_INVALID, "an extension needs an id");
-    } else if (is_object(options, settings, id)) {
+    } else if (is_object(options, settings, id, &has_tools)) {
         asker_options_add(&options->base, &options->extensions, id,
                           settings != NULL ? settings : "{}", "extensions");
     }
@@ -242,7 +246,9 @@ void bay_client_options_elicitation(bay_client_options *options, unsigned modes,
 void bay_client_options_sampling(bay_client_options *options, const char *capability,
                                  bay_asked_fn asked, void *user)
 {
-    if (options != NULL && is_object(options, capability, "the sampling capability")) {
+    bool has_tools;
+    if (options != NULL && is_object(options, capability, "the sampling capability", &has_tools)) {
+        options->has_sampling_tools = has_tools;
         asker_options_replace(&options->base, &options->sampling_capability, capability,
                               "sampling");
         options->sampling_asked = asked;

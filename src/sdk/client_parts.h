@@ -24,13 +24,13 @@
 /* A request on its way through its rounds. client_request.c owns the struct's life. */
 bay_client *sdk_request_client(const bay_request *self);
 bay_str sdk_request_method(const bay_request *self);
-bay_str sdk_request_params(const bay_request *self); /* raw object as first given, or "{}" */
-/* Sends the next round: `method` and `params` in place of the first ones, with a new id. Copies.
- * What comes back goes to the same request. */
-bay_err sdk_request_again(bay_request *self, bay_str method, bay_str params,
+json_val sdk_request_params(const bay_request *self); /* as first given, or {} */
+/* Sends the next round: `method`, which outlives the request, and a copy of `params` in place of
+ * the first ones, with a new id. What comes back goes to the same request. */
+bay_err sdk_request_again(bay_request *self, bay_str method, json_val params,
                           bay_diag *diag) BAY_MUST_CHECK;
 /* The same after a pause; the request's own time limits go on. */
-bay_err sdk_request_later(bay_request *self, bay_str method, bay_str params, uint32_t after_ms,
+bay_err sdk_request_later(bay_request *self, bay_str method, json_val params, uint32_t after_ms,
                           bay_diag *diag) BAY_MUST_CHECK;
 /* Ends it with a result (copied), or with an error. `error_object`: of BAY_ERR_REMOTE, raw, or
  * empty.
@@ -55,10 +55,10 @@ bool sdk_question_arrived(bay_client *client, bay_request *during, const rpc_mes
 /* The server took it back, or it is unknown. */
 void sdk_question_withdrawn(bay_client *client, bay_str id);
 /* One input request of a round, asked of the same handlers. `answered` runs exactly once, in a
- * later turn or inside; `result` is a raw object, or empty and `code` and `message` say why there
+ * later turn or inside; `result` is an object, or missing and `code` and `message` say why there
  * is none. BAY_ERR_NOMEM: it does not run. `*out` is the question until it is answered, then NULL
  * (so `out` has to stay where it is); until then it may be dropped with sdk_question_drop. */
-typedef void (*sdk_question_answered)(void *user, bay_str result, int code, bay_str message);
+typedef void (*sdk_question_answered)(void *user, json_val result, int code, bay_str message);
 bay_err sdk_question_ask(bay_client *client, bay_str method, json_val params,
                          sdk_question_answered answered, void *user,
                          bay_question **out) BAY_MUST_CHECK;
@@ -103,12 +103,14 @@ void sdk_target_show(const char *url, const char *const *argv, char *out, size_t
 
 /* ---- client_service.c ------------------------------------------------------------------------ */
 
-/* {"roots":[…]} from uri, name, uri, name …, NULL ("" : no name). */
-bay_err sdk_client_render_roots(const char *const *pairs, buf *out) BAY_MUST_CHECK;
+/* {"roots":[…]} from uri, name, uri, name …, NULL ("" : no name), in place of those before. */
+bay_err sdk_client_render_roots(bay_client *self, const char *const *pairs) BAY_MUST_CHECK;
 void sdk_client_forget_subscriptions(bay_client *self);
 
 /* ---- client_request.c ------------------------------------------------------------------------ */
 
+/* Gives it params that were built, and drops `made`. */
+void sdk_request_set_params(bay_request *self, json_builder *made);
 /* A request whose params are a name and, unless NULL, arguments; NULL: no memory. */
 bay_request *sdk_request_named(bay_client *client, const char *method, const char *name,
                                const char *arguments);
@@ -125,11 +127,8 @@ void sdk_request_expire(bay_request *self);
 /* Sends it, or lets it wait. On failure it is as it was. */
 bay_err sdk_request_go(bay_request *self, bay_diag *diag) BAY_MUST_CHECK;
 void sdk_request_on_timer(void *argument);
-/* `text` as an object; empty: missing. BAY_ERR_INVALID, BAY_ERR_NOMEM. */
-bay_err sdk_request_read(bay_str text, json_doc *doc, arena *memory, const char *what,
-                         json_val *out, bay_diag *diag) BAY_MUST_CHECK;
 bay_str sdk_request_round_method(const bay_request *self);
-bay_str sdk_request_round_params(const bay_request *self);
+json_val sdk_request_round_params(const bay_request *self);
 void sdk_request_wait_for_tools(bay_request *self);
 void sdk_requests_tools_arrived(bay_client *client);
 /* As asker_kind has them: client_call.c, else client_request.c. */

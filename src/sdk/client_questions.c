@@ -67,8 +67,8 @@ static void question_free(bay_question *self)
     mem_free(self);
 }
 
-/* Sends the answer: a result, or (empty) an error. `self` may be gone afterwards. */
-static void question_answer(bay_question *self, bay_str result, int code, bay_str message)
+/* Sends the answer. `self` may be gone afterwards. */
+static void question_answer(bay_question *self, json_val result, int code, bay_str message)
 {
     bay_client *client = self->client;
     self->is_answered = true;
@@ -80,7 +80,8 @@ static void question_answer(bay_question *self, bay_str result, int code, bay_st
     if (client != NULL && self->id != NULL) {
         mcp_client *engine = sdk_client_engine(client);
         if (engine != NULL) {
-            mcp_client_answer(engine, (bay_str){self->id, self->id_len}, result, code, message);
+            mcp_client_answer(engine, (bay_str){self->id, self->id_len}, json_raw(result), code,
+                              message);
         }
     } else if (client != NULL) {
         self->answered(self->user, result, code, message);
@@ -88,6 +89,24 @@ static void question_answer(bay_question *self, bay_str result, int code, bay_st
     if (!self->is_running) {
         question_free(self);
     }
+}
+
+static void question_refuse(bay_question *self, int code, bay_str message)
+{
+    question_answer(self, JSON_NONE, code, message);
+}
+
+/* … with a result that was built; drops `made`. BAY_ERR_NOMEM, BAY_ERR_LIMIT: there is no
+ * answer. */
+static bay_err question_send(bay_question *self, json_builder *made)
+{
+    json_val result;
+    bay_err err = json_builder_view(made, &result);
+    if (err == BAY_OK) {
+        question_answer(self, result, 0, (bay_str){0});
+    }
+    json_builder_drop(made);
+    return err;
 }
 
 /* False, and a line in the log, when there was an answer before. */
@@ -179,19 +198,10 @@ static bay_err read_sampling(bay_question *self, const bay_client_options *optio
         json_is(json_get(root, STR("toolChoice")), JSON_MISSING)) {
         return BAY_OK;
     }
-    const char *capability = options->sampling_capability;
-    json_doc doc;
-    bool has_tools = false;
-    if (capability != NULL) {
-        bay_err err = json_parse(&doc, str_of(capability), NULL, &self->memory, NULL);
-        if (err != BAY_OK) {
-            return err;
-        }
-        has_tools = !json_is(json_get(json_root(&doc), STR("tools")), JSON_MISSING);
-    }
-    return has_tools ? BAY_OK
-                     : client_questions_refuse(out, RPC_INVALID_PARAMS,
-                                               "this client did not declare sampling.tools");
+    return options->has_sampling_tools
+               ? BAY_OK
+               : client_questions_refuse(out, RPC_INVALID_PARAMS,
+                                         "this client did not declare sampling.tools");
 }
 
 typedef enum asked_method {
@@ -251,7 +261,7 @@ static bay_err question_show(bay_question *self, bay_client *client, asked_metho
     list_push(&client->questions, &self->link);
     if (why.code != 0) {
         LOG(LOG_INFO, "client", "%.*s is refused: %s", BAY_STR(self->method), why.text);
-        question_answer(self, (bay_str){0}, why.code, str_of(why.text));
+        question_refuse(self, why.code, str_of(why.text));
         return BAY_OK;
     }
     self->is_running = true;
@@ -288,7 +298,7 @@ bool sdk_question_arrived(bay_client *client, bay_request *during, const rpc_mes
         return false;
     }
     if (asked == ASKED_ROOTS) {
-        mcp_client_answer(engine, request->id, buf_view(&client->roots), 0, (bay_str){0});
+        mcp_client_answer(engine, request->id, client->roots->text, 0, (bay_str){0});
         return true;
     }
     bay_question *self = NULL;
@@ -346,12 +356,11 @@ bay_err sdk_question_ask(bay_client *client, bay_str method, json_val params,
     }
     self->client = client;
     if (asked == ASKED_ROOTS) {
-        question_answer(self, buf_view(&client->roots), 0, (bay_str){0});
+        question_answer(self, json_root(client->roots), 0, (bay_str){0});
     } else if (is_busy) {
-        question_answer(self, (bay_str){0}, RPC_INTERNAL_ERROR, STR("too many questions at once"));
+        question_refuse(self, RPC_INTERNAL_ERROR, STR("too many questions at once"));
     } else {
-        question_answer(self, (bay_str){0}, RPC_METHOD_NOT_FOUND,
-                        STR("this client did not offer to answer it"));
+        question_refuse(self, RPC_METHOD_NOT_FOUND, STR("this client did not offer to answer it"));
     }
     return BAY_OK;
 }
@@ -433,12 +442,13 @@ static bay_err parse_object(const char *text, arena *memory, json_doc *doc, bay_
     return BAY_ERR_INVALID;
 }
 
-/* Appends the result that accepts the form; `memory` is the caller's. */
-static bay_err write_form(const bay_question *self, const char *content, arena *memory, buf *out,
-                          bay_diag *diag)
+/* Writes the result that accepts the form; `memory` is the caller's. */
+static bay_err write_form(const bay_question *self, const char *content, arena *memory,
+                          json_builder *made, bay_diag *diag)
 {
     json_doc doc;
     json_val given = JSON_NONE;
+    json_val result;
     if (content != NULL) {
         bay_err err = parse_object(content, memory, &doc, diag);
         if (err != BAY_OK) {
@@ -446,22 +456,34 @@ static bay_err write_form(const bay_question *self, const char *content, arena *
         }
         given = json_root(&doc);
     }
-    static const bay_str head = STR_INIT("{\"action\":\"accept\",\"content\":");
-    json_builder made;
-    json_val form = JSON_NONE;
-    bay_err err = form_complete(self->form, given, memory,
-                                json_builder_init(&made, NULL, QUESTION_MAX_BYTES));
-    err = err == BAY_OK ? json_builder_view(&made, &form) : err;
-    if (err == BAY_OK && self->compiled != NULL) {
-        err = form_check(self->compiled, form, diag);
-    } else if (err != BAY_OK) {
-        diag_set(diag, err, "the form: %s", bay_err_text(err));
+    json_writer *to = &made->writer;
+    json_open_object(to);
+    json_key_lit(to, "action");
+    json_put_str(to, STR("accept"));
+    json_key_lit(to, "content");
+    bay_err err = form_complete(self->form, given, memory, to);
+    if (err == BAY_OK) {
+        json_close_object(to);
+        err = json_builder_view(made, &result);
     }
-    buf_str(out, head);
-    buf_str(out, json_raw(form));
-    buf_char(out, '}');
-    json_builder_drop(&made);
-    return err == BAY_OK ? out->err : err;
+    if (err != BAY_OK) {
+        return diag_set(diag, err, "the form: %s", bay_err_text(err));
+    }
+    return self->compiled != NULL
+               ? form_check(self->compiled, json_get(result, STR("content")), diag)
+               : BAY_OK;
+}
+
+/* {"action":…}. Such a small one fails for lack of memory alone. */
+static bay_err answer_action(bay_question *self, bay_str action)
+{
+    json_builder made;
+    json_writer *to = json_builder_init(&made, NULL, QUESTION_MAX_BYTES);
+    json_open_object(to);
+    json_key_lit(to, "action");
+    json_put_str(to, action);
+    json_close_object(to);
+    return question_send(self, &made);
 }
 
 bay_err bay_question_accept(bay_question *question, const char *content, bay_diag *diag)
@@ -473,49 +495,49 @@ bay_err bay_question_accept(bay_question *question, const char *content, bay_dia
         return diag_set(diag, BAY_ERR_STATE, "sampling is answered with bay_question_reply");
     }
     if (question->kind == QUESTION_PAGE) {
-        question_answer(question, STR("{\"action\":\"accept\"}"), 0, (bay_str){0});
-        return BAY_OK;
+        return answer_action(question, STR("accept"));
     }
     arena memory;
-    buf result;
+    json_builder made;
     arena_init(&memory, QUESTION_MAX_PARSED);
-    buf_init(&result, QUESTION_MAX_BYTES);
-    bay_err err = write_form(question, content, &memory, &result, diag);
+    (void)json_builder_init(&made, NULL, QUESTION_MAX_BYTES);
+    bay_err err = write_form(question, content, &memory, &made, diag);
     if (err == BAY_OK) {
-        question_answer(question, buf_view(&result), 0, (bay_str){0});
+        err = question_send(question, &made);
+    } else {
+        json_builder_drop(&made);
     }
-    buf_fini(&result);
     arena_fini(&memory);
     return err;
-}
-
-static void answer_without(bay_question *self, bay_str result, const char *text)
-{
-    if (!question_is_open(self)) {
-        return;
-    }
-    if (self->kind == QUESTION_SAMPLING) {
-        question_answer(self, (bay_str){0}, QUESTION_REJECTED, str_of(text));
-    } else {
-        question_answer(self, result, 0, (bay_str){0});
-    }
-}
-
-void bay_question_decline(bay_question *question)
-{
-    answer_without(question, STR("{\"action\":\"decline\"}"), "User rejected sampling request");
-}
-
-void bay_question_cancel(bay_question *question)
-{
-    answer_without(question, STR("{\"action\":\"cancel\"}"), "The sampling request was dismissed");
 }
 
 /* An answer that could not be made, or makes no sense, still ends the question. */
 static void answer_fault(bay_question *self, const char *text)
 {
     LOG(LOG_ERROR, "client", "the answer to %.*s cannot be sent: %s", BAY_STR(self->method), text);
-    question_answer(self, (bay_str){0}, RPC_INTERNAL_ERROR, str_of(text));
+    question_refuse(self, RPC_INTERNAL_ERROR, str_of(text));
+}
+
+static void answer_without(bay_question *self, bay_str action, const char *text)
+{
+    if (!question_is_open(self)) {
+        return;
+    }
+    if (self->kind == QUESTION_SAMPLING) {
+        question_refuse(self, QUESTION_REJECTED, str_of(text));
+    } else if (answer_action(self, action) != BAY_OK) {
+        answer_fault(self, bay_err_text(BAY_ERR_NOMEM));
+    }
+}
+
+void bay_question_decline(bay_question *question)
+{
+    answer_without(question, STR("decline"), "User rejected sampling request");
+}
+
+void bay_question_cancel(bay_question *question)
+{
+    answer_without(question, STR("cancel"), "The sampling request was dismissed");
 }
 
 void bay_question_reply(bay_question *question, const char *model, const char *text)
@@ -527,31 +549,27 @@ void bay_question_reply(bay_question *question, const char *model, const char *t
         answer_fault(question, "a model's reply was given to what is no sampling");
         return;
     }
-    buf result;
-    buf_init(&result, QUESTION_MAX_BYTES);
-    json_writer writer;
-    json_writer_init(&writer, &result);
-    json_open_object(&writer);
-    json_key_lit(&writer, "role");
-    json_put_str(&writer, STR("assistant"));
-    json_key_lit(&writer, "content");
-    json_open_object(&writer);
-    json_key_lit(&writer, "type");
-    json_put_str(&writer, STR("text"));
-    json_key_lit(&writer, "text");
-    json_put_str(&writer, str_of(text != NULL ? text : ""));
-    json_close_object(&writer);
-    json_key_lit(&writer, "model");
-    json_put_str(&writer, str_of(model != NULL ? model : "unknown"));
-    json_key_lit(&writer, "stopReason");
-    json_put_str(&writer, STR("endTurn"));
-    json_close_object(&writer);
-    if (result.err == BAY_OK) {
-        question_answer(question, buf_view(&result), 0, (bay_str){0});
-    } else {
-        answer_fault(question, bay_err_text(result.err));
+    json_builder made;
+    json_writer *to = json_builder_init(&made, NULL, QUESTION_MAX_BYTES);
+    json_open_object(to);
+    json_key_lit(to, "role");
+    json_put_str(to, STR("assistant"));
+    json_key_lit(to, "content");
+    json_open_object(to);
+    json_key_lit(to, "type");
+    json_put_str(to, STR("text"));
+    json_key_lit(to, "text");
+    json_put_str(to, str_of(text != NULL ? text : ""));
+    json_close_object(to);
+    json_key_lit(to, "model");
+    json_put_str(to, str_of(model != NULL ? model : "unknown"));
+    json_key_lit(to, "stopReason");
+    json_put_str(to, STR("endTurn"));
+    json_close_object(to);
+    bay_err err = question_send(question, &made);
+    if (err != BAY_OK) {
+        answer_fault(question, bay_err_text(err));
     }
-    buf_fini(&result);
 }
 
 void bay_question_result(bay_question *question, const char *object)
@@ -565,7 +583,7 @@ void bay_question_result(bay_question *question, const char *object)
     arena_init(&memory, QUESTION_MAX_PARSED);
     bay_err err = parse_object(object != NULL ? object : "", &memory, &doc, &diag);
     if (err == BAY_OK) {
-        question_answer(question, json_raw(json_root(&doc)), 0, (bay_str){0});
+        question_answer(question, json_root(&doc), 0, (bay_str){0});
     } else {
         answer_fault(question, err == BAY_ERR_NOMEM ? "out of memory" : "it is no JSON object");
     }
@@ -575,6 +593,6 @@ void bay_question_result(bay_question *question, const char *object)
 void bay_question_error(bay_question *question, int code, const char *message)
 {
     if (question_is_open(question)) {
-        question_answer(question, (bay_str){0}, code, str_of(message != NULL ? message : ""));
+        question_refuse(question, code, str_of(message != NULL ? message : ""));
     }
 }

@@ -18,11 +18,45 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "sdk/client_parts.h"
-#include "json/writer.h"
 
 enum { REQUEST_MEMORY = 512 << 20 };
 
+static const char no_arguments[] = "the arguments are no JSON object";
+
 /* ---- making ---------------------------------------------------------------------------------- */
+
+static void request_fault(bay_request *self, bay_err err, const char *text)
+{
+    if (self->err == BAY_OK) {
+        self->err = err;
+        self->fault = text;
+    }
+}
+
+/* The program's object, read into the request's memory; JSON_NONE: there is no text, or a fault. */
+static json_val request_keep(bay_request *self, const char *text, const char *fault)
+{
+    bay_str given = str_of(text);
+    bay_str kept;
+    if (given.len == 0) {
+        return JSON_NONE;
+    }
+    if (given.len > CLIENT_MAX_REPLY) {
+        request_fault(self, BAY_ERR_LIMIT, bay_err_text(BAY_ERR_LIMIT));
+        return JSON_NONE;
+    }
+    json_doc *doc = arena_alloc(&self->memory, sizeof(*doc));
+    bay_err err = doc != NULL ? arena_dup(&self->memory, given, &kept) : BAY_ERR_NOMEM;
+    if (err == BAY_OK) {
+        err = json_parse(doc, kept, NULL, &self->memory, NULL);
+    }
+    if (err == BAY_OK && json_is(json_root(doc), JSON_OBJECT)) {
+        return json_root(doc);
+    }
+    request_fault(self, err == BAY_ERR_NOMEM ? err : BAY_ERR_INVALID,
+                  err == BAY_ERR_NOMEM ? bay_err_text(err) : fault);
+    return JSON_NONE;
+}
 
 bay_request *bay_request_new(bay_client *client, const char *method, const char *params)
 {
@@ -38,27 +72,29 @@ bay_request *bay_request_new(bay_client *client, const char *method, const char 
     self->log_level = MCP_LOG_NONE;
     self->idle_ms = client->options.idle_ms;
     self->total_ms = client->options.total_ms;
-    self->arguments_len = SIZE_MAX;
-    buf *texts[] = {&self->method, &self->params, &self->round_method, &self->round_params,
-                    &self->meta};
-    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-        buf_init(texts[i], CLIENT_MAX_REPLY);
-    }
     loop_timer_init(&self->timer, sdk_request_on_timer, self);
-    buf_str(&self->method, str_of(method));
-    buf_str(&self->params, str_of(params));
+    arena_init(&self->memory, REQUEST_MEMORY);
+    if (arena_dup(&self->memory, str_of(method), &self->method) != BAY_OK) {
+        request_fault(self, BAY_ERR_NOMEM, bay_err_text(BAY_ERR_NOMEM));
+    }
+    self->params = request_keep(self, params, "params: no JSON object");
     return self;
 }
 
-static bay_str trim_json(bay_str text)
+void sdk_request_set_params(bay_request *self, json_builder *made)
 {
-    while (text.len > 0 && memchr(" \t\r\n", text.at[0], 4) != NULL) {
-        text = str_from(text, 1);
+    json_val params;
+    bay_err err = json_builder_view(made, &params);
+    if (err == BAY_OK) {
+        err = params.doc->is_deep ? BAY_ERR_DEPTH
+                                  : json_clone_in(params, &self->memory, &self->params);
     }
-    while (text.len > 0 && memchr(" \t\r\n", text.at[text.len - 1], 4) != NULL) {
-        text.len--;
+    if (err == BAY_ERR_NOMEM || err == BAY_ERR_LIMIT) {
+        request_fault(self, err, bay_err_text(err));
+    } else if (err != BAY_OK) { /* only arguments are of the program */
+        request_fault(self, BAY_ERR_INVALID, no_arguments);
     }
-    return text;
+    json_builder_drop(made);
 }
 
 bay_request *sdk_request_named(bay_client *client, const char *method, const char *name,
@@ -68,18 +104,20 @@ bay_request *sdk_request_named(bay_client *client, const char *method, const cha
     if (self == NULL) {
         return NULL;
     }
-    json_writer out;
-    json_writer_init(&out, &self->params);
-    json_open_object(&out);
-    json_key_lit(&out, "name");
-    json_put_str(&out, str_of(name));
+    json_builder made;
+    json_writer *out = json_builder_init(&made, NULL, CLIENT_MAX_REPLY);
+    json_open_object(out);
+    json_key_lit(out, "name");
+    json_put_str(out, str_of(name));
     if (arguments != NULL) {
-        bay_str text = trim_json(str_of(arguments));
-        self->arguments_len = text.len;
-        json_key_lit(&out, "arguments");
-        json_put_raw(&out, text);
+        json_key_lit(out, "arguments");
+        json_put_raw(out, str_of(arguments));
     }
-    json_close_object(&out);
+    json_close_object(out);
+    sdk_request_set_params(self, &made);
+    if (arguments != NULL && !json_is(json_get(self->params, STR("arguments")), JSON_OBJECT)) {
+        request_fault(self, BAY_ERR_INVALID, no_arguments);
+    }
     return self;
 }
 
@@ -101,11 +139,8 @@ static void request_free(bay_request *self)
 {
     request_let_go(self);
     loop_timer_stop(self->client->base.loop, &self->timer);
-    buf *texts[] = {&self->method, &self->params, &self->round_method, &self->round_params,
-                    &self->meta};
-    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-        buf_fini(texts[i]);
-    }
+    mem_free(self->round_params);
+    arena_fini(&self->memory);
     bay_reply_free(self->item.answer);
     mem_free(self);
 }
@@ -149,15 +184,16 @@ void bay_request_on_log(bay_request *request, const char *level,
     request->logged_user = user;
     request->log_level = MCP_LOG_NONE;
     if (level != NULL && !mcp_log_level_find(str_of(level), &request->log_level)) {
-        request->has_bad_level = true;
+        request_fault(request, BAY_ERR_INVALID,
+                      "no such level of log messages: debug, info, notice, warning, error, "
+                      "critical, alert, emergency");
     }
 }
 
 void bay_request_meta(bay_request *request, const char *json)
 {
     if (request != NULL) {
-        buf_clear(&request->meta);
-        buf_str(&request->meta, str_of(json));
+        request->meta = request_keep(request, json, "_meta: no JSON object");
     }
 }
 
@@ -175,12 +211,12 @@ bay_client *sdk_request_client(const bay_request *self)
 
 bay_str sdk_request_method(const bay_request *self)
 {
-    return buf_view(&self->method);
+    return self->method;
 }
 
-bay_str sdk_request_params(const bay_request *self)
+json_val sdk_request_params(const bay_request *self)
 {
-    return self->params.len > 0 ? buf_view(&self->params) : STR("{}");
+    return self->params.doc != NULL ? self->params : json_empty_object();
 }
 
 void sdk_request_follow_task(bay_request *self)
@@ -208,16 +244,13 @@ void *sdk_request_held(const bay_request *self)
 static void request_describe(const bay_request *self, char *out, size_t size)
 {
     arena memory;
-    json_doc doc;
     bay_str name = {NULL, 0};
     arena_init(&memory, REQUEST_MEMORY);
-    const mcp_method *method =
-        mcp_method_find(buf_view(&self->method), MCP_LATEST, MCP_SENDER_CLIENT);
-    bool has_name = method != NULL && method->name_field.len > 0 && self->params.len > 0;
-    if (has_name && json_parse(&doc, buf_view(&self->params), NULL, &memory, NULL) == BAY_OK) {
-        err_ignore(json_str(json_get(json_root(&doc), method->name_field), &memory, &name));
+    const mcp_method *method = mcp_method_find(self->method, MCP_LATEST, MCP_SENDER_CLIENT);
+    if (method != NULL && method->name_field.len > 0) {
+        err_ignore(json_str(json_get(self->params, method->name_field), &memory, &name));
     }
-    int len = snprintf(out, size, "%.*s", BAY_STR(str_head(buf_view(&self->method), 40)));
+    int len = snprintf(out, size, "%.*s", BAY_STR(str_head(self->method, 40)));
     if (name.len > 0 && len > 0 && (size_t)len < size) {
         snprintf(out + len, size - (size_t)len, " \"%.*s\"", BAY_STR(str_head(name, 48)));
     }
@@ -382,41 +415,6 @@ void sdk_reply_release(void *reply)
 
 /* ---- starting and waiting -------------------------------------------------------------------- */
 
-static bay_err request_check(bay_request *self, bay_diag *diag)
-{
-    json_doc params_doc, meta_doc;
-    json_val params = JSON_NONE, meta = JSON_NONE;
-    arena memory;
-    if (self->method.err != BAY_OK || self->params.err != BAY_OK || self->meta.err != BAY_OK) {
-        bay_err err = self->method.err != BAY_OK   ? self->method.err
-                      : self->params.err != BAY_OK ? self->params.err
-                                                   : self->meta.err;
-        return diag_set(diag, err, "the request: %s", bay_err_text(err));
-    }
-    if (self->has_bad_level) {
-        return diag_set(diag, BAY_ERR_INVALID,
-                        "no such level of log messages: debug, info, notice, "
-                        "warning, error, critical, alert, emergency");
-    }
-    arena_init(&memory, REQUEST_MEMORY);
-    bay_err err =
-        sdk_request_read(buf_view(&self->params), &params_doc, &memory, "params", &params, diag);
-    if (err == BAY_OK) {
-        err = sdk_request_read(buf_view(&self->meta), &meta_doc, &memory, "_meta", &meta, diag);
-    }
-    if (err == BAY_ERR_INVALID && self->arguments_len != SIZE_MAX) {
-        err = diag_set(diag, BAY_ERR_INVALID, "the arguments are no JSON object");
-    }
-    /* what was spliced in is one object, and not the end of ours and something else */
-    json_val arguments = json_get(params, STR("arguments"));
-    if (err == BAY_OK && self->arguments_len != SIZE_MAX &&
-        (!json_is(arguments, JSON_OBJECT) || json_raw(arguments).len != self->arguments_len)) {
-        err = diag_set(diag, BAY_ERR_INVALID, "the arguments are no JSON object");
-    }
-    arena_fini(&memory);
-    return err;
-}
-
 static bay_err request_start(bay_request *request, asker_wait *wait, bay_request_done_fn done,
                              void *user, bay_diag *diag)
 {
@@ -426,8 +424,11 @@ static bay_err request_start(bay_request *request, asker_wait *wait, bay_request
         return diag_set(diag, BAY_ERR_STATE, "the request was started already");
     }
     asker_touch(&client->base);
-    bay_err err = request_check(request, &why);
-    if (err == BAY_OK) {
+    bay_err err = request->err;
+    if (err != BAY_OK) {
+        (void)diag_set(&why, err, "%s%s", err != BAY_ERR_INVALID ? "the request: " : "",
+                       request->fault);
+    } else {
         err = asker_item_start(&request->item, &why);
     }
     if (err == BAY_OK) {

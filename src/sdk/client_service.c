@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "sdk/client_parts.h"
-#include "json/writer.h"
 
 static bay_err no_client(bay_diag *diag)
 {
@@ -31,12 +30,13 @@ static bay_request *request_uri(bay_client *client, const char *method, const ch
 {
     bay_request *request = bay_request_new(client, method, NULL);
     if (request != NULL) {
-        json_writer out;
-        json_writer_init(&out, &request->params);
-        json_open_object(&out);
-        json_key_lit(&out, "uri");
-        json_put_str(&out, str_of(uri));
-        json_close_object(&out);
+        json_builder made;
+        json_writer *out = json_builder_init(&made, NULL, CLIENT_MAX_REPLY);
+        json_open_object(out);
+        json_key_lit(out, "uri");
+        json_put_str(out, str_of(uri));
+        json_close_object(out);
+        sdk_request_set_params(request, &made);
     }
     return request;
 }
@@ -72,24 +72,25 @@ bay_err bay_client_complete(bay_client *client, const char *reference, const cha
     bool is_template = strstr(reference, "://") != NULL;
     bay_request *request = bay_request_new(client, "completion/complete", NULL);
     if (request != NULL) {
-        json_writer writer;
-        json_writer_init(&writer, &request->params);
-        json_open_object(&writer);
-        json_key_lit(&writer, "ref");
-        json_open_object(&writer);
-        json_key_lit(&writer, "type");
-        json_put_str(&writer, is_template ? STR("ref/resource") : STR("ref/prompt"));
-        json_key(&writer, is_template ? STR("uri") : STR("name"));
-        json_put_str(&writer, str_of(reference));
-        json_close_object(&writer);
-        json_key_lit(&writer, "argument");
-        json_open_object(&writer);
-        json_key_lit(&writer, "name");
-        json_put_str(&writer, str_of(argument));
-        json_key_lit(&writer, "value");
-        json_put_str(&writer, str_of(value));
-        json_close_object(&writer);
-        json_close_object(&writer);
+        json_builder made;
+        json_writer *to = json_builder_init(&made, NULL, CLIENT_MAX_REPLY);
+        json_open_object(to);
+        json_key_lit(to, "ref");
+        json_open_object(to);
+        json_key_lit(to, "type");
+        json_put_str(to, is_template ? STR("ref/resource") : STR("ref/prompt"));
+        json_key(to, is_template ? STR("uri") : STR("name"));
+        json_put_str(to, str_of(reference));
+        json_close_object(to);
+        json_key_lit(to, "argument");
+        json_open_object(to);
+        json_key_lit(to, "name");
+        json_put_str(to, str_of(argument));
+        json_key_lit(to, "value");
+        json_put_str(to, str_of(value));
+        json_close_object(to);
+        json_close_object(to);
+        sdk_request_set_params(request, &made);
     }
     return bay_request_run(request, out, diag);
 }
@@ -354,29 +355,38 @@ bay_err bay_client_log_level(bay_client *client, const char *level, bay_diag *di
 
 /* ---- roots ----------------------------------------------------------------------------------- */
 
-bay_err sdk_client_render_roots(const char *const *pairs, buf *out)
+bay_err sdk_client_render_roots(bay_client *self, const char *const *pairs)
 {
-    json_writer writer;
-    json_writer_init(&writer, out);
-    json_open_object(&writer);
-    json_key_lit(&writer, "roots");
-    json_open_array(&writer);
+    json_builder made;
+    json_val all;
+    json_doc *roots;
+    json_writer *to = json_builder_init(&made, NULL, CLIENT_MAX_REPLY);
+    json_open_object(to);
+    json_key_lit(to, "roots");
+    json_open_array(to);
     for (size_t i = 0; pairs != NULL && pairs[i] != NULL; i += 2) {
-        json_open_object(&writer);
-        json_key_lit(&writer, "uri");
-        json_put_str(&writer, str_of(pairs[i]));
+        json_open_object(to);
+        json_key_lit(to, "uri");
+        json_put_str(to, str_of(pairs[i]));
         if (pairs[i + 1] != NULL && pairs[i + 1][0] != '\0') {
-            json_key_lit(&writer, "name");
-            json_put_str(&writer, str_of(pairs[i + 1]));
+            json_key_lit(to, "name");
+            json_put_str(to, str_of(pairs[i + 1]));
         }
-        json_close_object(&writer);
+        json_close_object(to);
         if (pairs[i + 1] == NULL) {
             break;
         }
     }
-    json_close_array(&writer);
-    json_close_object(&writer);
-    return out->err;
+    json_close_array(to);
+    json_close_object(to);
+    bay_err err = json_builder_view(&made, &all);
+    err = err == BAY_OK ? json_clone(all, &roots) : err;
+    json_builder_drop(&made);
+    if (err == BAY_OK) {
+        mem_free(self->roots);
+        self->roots = roots;
+    }
+    return err;
 }
 
 bay_err bay_client_roots(bay_client *client, const char *const *pairs, bay_diag *diag)
@@ -389,15 +399,10 @@ bay_err bay_client_roots(bay_client *client, const char *const *pairs, bay_diag 
                         "this client declared no roots: give it one with bay_client_options_root "
                         "before it connects");
     }
-    buf roots;
-    buf_init(&roots, CLIENT_MAX_REPLY);
-    bay_err err = sdk_client_render_roots(pairs, &roots);
+    bay_err err = sdk_client_render_roots(client, pairs);
     if (err != BAY_OK) {
-        buf_fini(&roots);
         return diag_set(diag, err, "the roots: %s", bay_err_text(err));
     }
-    buf_fini(&client->roots);
-    client->roots = roots;
     asker_touch(&client->base);
     mcp_client *engine = client->phase == CLIENT_READY ? sdk_client_engine(client) : NULL;
     if (engine == NULL || is_modern(client)) {

@@ -27,8 +27,7 @@ enum {
 
 typedef struct task {
     bay_request *request;
-    char *id; /* raw, with its quotes */
-    size_t id_len;
+    json_doc *id;
     uint32_t pace_ms;
     bool is_ours;     /* our call made it; else somebody waits for a task he knows */
     bool is_updating; /* what comes next acknowledges tasks/update */
@@ -86,8 +85,8 @@ static task *task_new(bay_request *request, json_val result, bool is_ours)
         return NULL;
     }
     task *self = mem_zalloc(sizeof(*self));
-    char *copy = mem_dup(id.at, id.len);
-    if (self == NULL || copy == NULL) {
+    json_doc *copy = NULL;
+    if (self == NULL || json_clone(json_get(result, STR("taskId")), &copy) != BAY_OK) {
         mem_free(self);
         mem_free(copy);
         client_tasks_fail(request, BAY_ERR_NOMEM, NULL);
@@ -95,7 +94,6 @@ static task *task_new(bay_request *request, json_val result, bool is_ours)
     }
     self->request = request;
     self->id = copy;
-    self->id_len = id.len;
     self->pace_ms = TASK_PACE_MS;
     self->is_ours = is_ours;
     arena_init(&self->memory, CLIENT_MAX_TEXT);
@@ -112,7 +110,7 @@ static void write_params(const task *self, const inputs *answers, json_writer *o
 {
     json_open_object(out);
     json_key_lit(out, "taskId");
-    json_put_raw(out, (bay_str){self->id, self->id_len});
+    json_put_val(out, json_root(self->id));
     if (answers != NULL) {
         json_key_lit(out, "inputResponses");
         inputs_write(answers, out);
@@ -125,18 +123,15 @@ static void task_send(task *self, bay_str method, const inputs *answers, uint32_
 {
     bay_request *request = self->request;
     bay_diag diag = {0};
-    buf params;
-    buf_init(&params, CLIENT_MAX_REPLY);
-    json_writer writer;
-    json_writer_init(&writer, &params);
-    write_params(self, answers, &writer);
-    bay_err err = params.err;
+    json_builder made;
+    json_val params;
+    write_params(self, answers, json_builder_init(&made, NULL, CLIENT_MAX_REPLY));
+    bay_err err = json_builder_view(&made, &params);
     if (err == BAY_OK) {
-        err = after_ms == 0
-                  ? sdk_request_again(request, method, buf_view(&params), &diag)
-                  : sdk_request_later(request, method, buf_view(&params), after_ms, &diag);
+        err = after_ms == 0 ? sdk_request_again(request, method, params, &diag)
+                            : sdk_request_later(request, method, params, after_ms, &diag);
     }
-    buf_fini(&params);
+    json_builder_drop(&made);
     if (err != BAY_OK) {
         client_tasks_fail(request, err, diag.text);
     }
@@ -301,7 +296,7 @@ static void look_at(task *self, json_val result)
     json_val id = json_get(result, STR("taskId"));
     bay_task_state status = status_of(json_get(result, STR("status")));
     read_pace(self, result);
-    if (!str_eq(json_raw(id), (bay_str){self->id, self->id_len})) {
+    if (!str_eq(json_raw(id), self->id->text)) {
         client_tasks_give_up(self, BAY_ERR_PROTOCOL, "the server answers with another task");
         return;
     }
@@ -368,18 +363,16 @@ void sdk_task_go_on(bay_request *request, json_val result)
 
 static bay_request *task_request(bay_client *client, const char *method, const char *id)
 {
-    buf params;
-    buf_init(&params, CLIENT_MAX_TEXT);
-    json_writer writer;
-    json_writer_init(&writer, &params);
-    json_open_object(&writer);
-    json_key_lit(&writer, "taskId");
-    json_put_str(&writer, str_of(id));
-    json_close_object(&writer);
-    buf_char(&params, '\0');
-    bay_request *request =
-        params.err == BAY_OK && id != NULL ? bay_request_new(client, method, params.at) : NULL;
-    buf_fini(&params);
+    bay_request *request = id != NULL ? bay_request_new(client, method, NULL) : NULL;
+    if (request != NULL) {
+        json_builder made;
+        json_writer *to = json_builder_init(&made, NULL, CLIENT_MAX_TEXT);
+        json_open_object(to);
+        json_key_lit(to, "taskId");
+        json_put_str(to, str_of(id));
+        json_close_object(to);
+        sdk_request_set_params(request, &made);
+    }
     return request;
 }
 

@@ -567,7 +567,7 @@ static void a_modern_subscription_is_a_listen(void **state)
     bay_reply_free(reply);
     const char *const roots[] = {"file:///b", "b", "file:///c", "", NULL};
     assert_int_equal(bay_client_roots(client, roots, &diag), BAY_OK);
-    assert_str(buf_view(&client->roots),
+    assert_str(client->roots->text,
                "{\"roots\":[{\"uri\":\"file:///b\",\"name\":\"b\"},{\"uri\":\"file:///c\"}]}");
     bay_client_close(client);
     peer_set_number(&server, 1);
