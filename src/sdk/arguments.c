@@ -7,8 +7,6 @@
 #include "sdk/server_parts.h"
 #include "json/build.h"
 
-enum { CHECK_MEMORY = 256 << 20 };
-
 /* ---- registration */
 
 static void keep_check(entry *tool, bool is_output, schema *compiled)
@@ -46,7 +44,6 @@ void sdk_arguments_free(bay_server *server)
         schema_free(tool->output_check);
     }
     schema_state_fini(&server->checks);
-    arena_fini(&server->check_memory);
 }
 
 static argument_rule *rule_of(entry *prompt, bay_str name)
@@ -140,50 +137,31 @@ bay_err sdk_arguments_check(const entry *tool, json_val arguments, buf *out_text
     return err == BAY_OK || err == BAY_ERR_NOMEM ? err : explain(tool, arguments, out_text);
 }
 
-static bay_err check_output(const bay_call *call, bay_str structured, schema_state *state,
-                            arena *memory)
+bay_err sdk_output_check(const bay_call *call, json_val structured)
 {
-    static const json_limits limits = {SERVER_MAX_RESULT, 64, 1 << 20};
-    json_doc doc;
+    bay_server *server = call->server;
+    const schema *wanted = call->entry->output_check;
+    if (wanted == NULL) {
+        return BAY_OK;
+    }
     schema_failures failures;
-    buf text;
-    bay_err err = json_parse(&doc, structured, &limits, memory, NULL);
-    if (err == BAY_OK) {
-        err = schema_check(call->entry->output_check, json_root(&doc), state, &failures);
+    bay_err err = BAY_ERR_INVALID;
+    if (structured.doc != NULL) { /* the state of the server is the loop's */
+        schema_state *state = sdk_call_on_loop(call) ? &server->checks : NULL;
+        err = schema_check(wanted, structured, state, &failures);
     }
     if (err == BAY_OK || err == BAY_ERR_NOMEM) {
         return err;
     }
+    buf text;
     buf_init(&text, SCHEMA_FAILURE_BYTES * 2);
-    if (structured.len == 0) {
+    if (structured.doc == NULL) {
         buf_lit(&text, "there is no structured content");
     } else {
         schema_failures_print(&failures, &text);
     }
-    SERVER_LOG(call->server, LOG_ERROR, "server", "the output of \"%.*s\" breaks its schema: %.*s",
+    SERVER_LOG(server, LOG_ERROR, "server", "the output of \"%.*s\" breaks its schema: %.*s",
                BAY_STR(call->entry->key), BAY_STR(buf_view(&text)));
     buf_fini(&text);
     return BAY_ERR_INVALID;
-}
-
-bay_err sdk_output_check(const bay_call *call, bay_str structured)
-{
-    if (call->entry->output_check == NULL) {
-        return BAY_OK;
-    }
-    bay_err err;
-    if (sdk_call_on_loop(call)) {
-        bay_server *server = call->server;
-        err = check_output(call, structured, &server->checks, &server->check_memory);
-        arena_reset(&server->check_memory);
-        return err;
-    }
-    schema_state state;
-    arena memory;
-    schema_state_init(&state);
-    arena_init(&memory, CHECK_MEMORY);
-    err = check_output(call, structured, &state, &memory);
-    arena_fini(&memory);
-    schema_state_fini(&state);
-    return err;
 }

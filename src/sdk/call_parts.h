@@ -32,7 +32,7 @@ enum {
 
 typedef enum note_kind {
     NOTE_RESULT, /* members of the result */
-    NOTE_OBJECT, /* the whole result, as a JSON object */
+    NOTE_OBJECT, /* the whole result */
     NOTE_ERROR,
     NOTE_NOT_FOUND,
     NOTE_PROGRESS,
@@ -47,8 +47,9 @@ typedef struct call_note {
     note_kind kind;
     int code;        /* NOTE_ERROR */
     double progress; /* NOTE_PROGRESS; NOTE_RELEASE: ms */
-    bay_str text;    /* members, object, an error's message, a notification's members or params */
-    bay_str data;    /* NOTE_ERROR: raw JSON or empty */
+    bay_str text;    /* members, an error's message, a notification's members or params */
+    bay_str meta;    /* NOTE_RESULT: members of its _meta */
+    json_val value;  /* NOTE_OBJECT: an object; NOTE_ERROR: its data, or missing */
 } call_note;
 
 typedef enum question_kind {
@@ -72,7 +73,7 @@ typedef struct question {
     question_state state; /* loop only, once it is no longer new */
     bay_err err;          /* READY: why there is no answer; BAY_OK: `answer` is one */
     bay_str key;
-    bay_str params;  /* raw JSON */
+    json_val params;
     schema *form;    /* FORM: its requestedSchema */
     json_val answer; /* the client's result */
     bay_answered_fn answered;
@@ -152,7 +153,8 @@ struct bay_call {
     /* The answer of another thread, on its way to the loop without allocating. */
     loop_message message;
     call_note answer;
-    buf answer_bytes; /* what `answer` points into, unless that is static */
+    buf answer_bytes;       /* what `answer` points into, unless that is static … */
+    json_doc *answer_value; /* … and its value; NULL: none */
 };
 
 /* call.c */
@@ -195,6 +197,8 @@ void sdk_call_question_answered(question *self, bay_err err, json_val result);
 /* Does this result fit the question? BAY_OK; BAY_ERR_PROTOCOL: no. BAY_ERR_NOMEM. */
 bay_err sdk_call_question_check(question *one, json_val result) BAY_MUST_CHECK;
 const mcp_method *sdk_call_question_method(const question *one);
+/* "KEY":{"method":…,"params":…}, into an open object. */
+void sdk_call_question_put(const question *self, json_writer *out);
 
 /* mrtr_state.c: loop only. What travels with a client between two rounds. */
 /* Reads inputResponses and requestState of a request; on false it was refused. */
@@ -203,7 +207,7 @@ bool sdk_call_round_open(bay_call *call);
 void sdk_call_round_ask(bay_call *call, question *one);
 /* The input_required result for all open questions, appended. BAY_ERR_LIMIT: too many rounds or too
  * much to carry; BAY_ERR_UNSUPPORTED: nothing can be sealed; BAY_ERR_NOMEM. */
-bay_err sdk_call_round_write(bay_call *call, buf *out) BAY_MUST_CHECK;
+bay_err sdk_call_round_write(bay_call *call, json_writer *out) BAY_MUST_CHECK;
 struct rounds;
 void sdk_mrtr_state_free(struct rounds *self);
 

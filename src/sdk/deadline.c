@@ -43,26 +43,42 @@ static void write_text(const bay_call *call, buf *out)
                (unsigned long long)timeout_of(call));
 }
 
+/* A result of a tool that failed. */
+static void write_failure(bay_str text, json_writer *out)
+{
+    json_open_object(out);
+    json_key_lit(out, "content");
+    json_open_array(out);
+    json_open_object(out);
+    json_key_lit(out, "type");
+    json_put_str(out, STR("text"));
+    json_key_lit(out, "text");
+    json_put_str(out, text);
+    json_close_object(out);
+    json_close_array(out);
+    json_key_lit(out, "isError");
+    json_put_bool(out, true);
+    json_close_object(out);
+}
+
 static void expired(void *argument)
 {
     bay_call *call = argument;
     buf text;
-    buf object;
+    json_builder made;
+    call_note note = {.kind = NOTE_OBJECT};
     buf_init(&text, 4096);
-    buf_init(&object, 65536);
     write_text(call, &text);
     LOG(LOG_WARN, "server", "%.*s", BAY_STR(buf_view(&text)));
-    buf_lit(&object, "{\"content\":[{\"type\":\"text\",\"text\":");
-    json_quote(&object, buf_view(&text));
-    buf_lit(&object, "}],\"isError\":true}");
-    call_note note = {.kind = NOTE_OBJECT, .text = buf_view(&object)};
-    if (call->entry->kind != ENTRY_TOOL || text.err != BAY_OK || object.err != BAY_OK) {
+    write_failure(buf_view(&text), json_builder_init(&made, NULL, 65536));
+    bay_err err = json_builder_view(&made, &note.value);
+    if (call->entry->kind != ENTRY_TOOL || text.err != BAY_OK || err != BAY_OK) {
         note = (call_note){.kind = NOTE_ERROR,
                            .code = RPC_INTERNAL_ERROR,
                            .text = text.err == BAY_OK ? buf_view(&text) : STR("Timed out")};
     }
     sdk_call_give_up(call, &note);
-    buf_fini(&object);
+    json_builder_drop(&made);
     buf_fini(&text);
 }
 

@@ -16,74 +16,31 @@ static const bay_str no_memory = STR_INIT("The result does not fit into memory o
 
 /* ---- to the request, on the loop */
 
-/* The object stands in our own text: what it names twice or badly is our own mistake. */
-static bool read_object(bay_str text, arena *memory, json_doc *out)
-{
-    static const json_limits limits = {SERVER_MAX_RESULT, 64, 1 << 20};
-    return json_parse(out, text, &limits, memory, NULL) == BAY_OK;
-}
-
-static void request_object(bay_call *call, bay_str object)
-{
-    arena memory;
-    json_doc doc;
-    arena_init(&memory, SIZE_MAX);
-    if (read_object(object, &memory, &doc)) {
-        mcp_request_result(call->request, json_root(&doc));
-    } else {
-        mcp_request_error(call->request, RPC_INTERNAL_ERROR, no_memory, (bay_str){NULL, 0});
-    }
-    arena_fini(&memory);
-}
-
-/* A task's result has its own _meta, also when it turned out that it could not be stored. */
-static void request_members(bay_call *call, bay_str members)
-{
-    if (!atomic_load(&call->is_task)) {
-        mcp_request_result_members(call->request, members);
-        return;
-    }
-    buf object;
-    buf_init(&object, SERVER_MAX_RESULT);
-    buf_char(&object, '{');
-    buf_str(&object, members);
-    buf_char(&object, '}');
-    request_object(call, object.err == BAY_OK ? buf_view(&object) : (bay_str){NULL, 0});
-    buf_fini(&object);
-}
-
 static void request_answer(bay_call *call, const call_note *note)
 {
     switch (note->kind) {
     case NOTE_RESULT:
-        request_members(call, note->text);
+        call->request->result_meta = note->meta;
+        mcp_request_result_members(call->request, note->text);
         return;
     case NOTE_ERROR:
-        mcp_request_error(call->request, note->code, note->text, note->data);
+        mcp_request_error(call->request, note->code, note->text, json_raw(note->value));
         return;
     case NOTE_NOT_FOUND:
         mcp_request_resource_not_found(call->request);
         return;
     default:
-        request_object(call, note->text);
+        mcp_request_result(call->request, note->value);
     }
 }
 
 static void request_part(bay_call *call, const call_note *note)
 {
-    arena memory;
-    json_doc doc;
     if (note->kind == NOTE_ERROR) {
-        mcp_request_part_error(call->request, note->code, note->text, note->data);
-        return;
-    }
-    arena_init(&memory, SIZE_MAX);
-    if (read_object(note->text, &memory, &doc)) {
-        mcp_request_part_result(call->request, json_root(&doc));
+        mcp_request_part_error(call->request, note->code, note->text, json_raw(note->value));
     } else {
-        mcp_request_part_error(call->request, RPC_INTERNAL_ERROR, no_memory, (bay_str){NULL, 0});
+        mcp_request_part_result(call->request, note->value);
     }
-    arena_fini(&memory);
 }
 
 static bay_err request_message(bay_call *call, const call_note *note)
@@ -120,8 +77,9 @@ static void request_ask(bay_call *call, question *one)
         return;
     }
     one->state = QUESTION_ASKED;
-    bay_err err = mcp_request_ask(call->request, sdk_call_question_method(one)->id, one->params,
-                                  request_answered, one, loop_now_ms(call->server->loop));
+    bay_err err =
+        mcp_request_ask(call->request, sdk_call_question_method(one)->id, json_raw(one->params),
+                        request_answered, one, loop_now_ms(call->server->loop));
     if (err != BAY_OK) {
         sdk_call_question_answered(one, err, JSON_NONE);
     }
@@ -129,11 +87,14 @@ static void request_ask(bay_call *call, question *one)
 
 static void request_pause(bay_call *call)
 {
-    buf object;
-    buf_init(&object, SERVER_MAX_RESULT);
-    bay_err err = sdk_call_round_write(call, &object);
+    json_builder made;
+    json_val result;
+    bay_err err = sdk_call_round_write(call, json_builder_init(&made, NULL, SERVER_MAX_RESULT));
     if (err == BAY_OK) {
-        sdk_call_pass(call, &(call_note){.kind = NOTE_OBJECT, .text = buf_view(&object)});
+        err = json_builder_view(&made, &result);
+    }
+    if (err == BAY_OK) {
+        sdk_call_pass(call, &(call_note){.kind = NOTE_OBJECT, .value = result});
     } else {
         SERVER_LOG(call->server, LOG_ERROR, "server", "\"%.*s\" cannot ask its client: %s",
                    BAY_STR(call->entry->key), bay_err_text(err));
@@ -144,7 +105,7 @@ static void request_pause(bay_call *call)
                                                            "than can be carried over rounds")
                                                      : no_memory});
     }
-    buf_fini(&object);
+    json_builder_drop(&made);
 }
 
 const call_sink sdk_request_sink = {
@@ -219,14 +180,17 @@ static void answer_arrived(void *argument)
 {
     bay_call *call = argument;
     buf bytes = call->answer_bytes;
+    json_doc *value = call->answer_value;
     call->answer_bytes = (buf){0};
+    call->answer_value = NULL;
     deliver_answer(call, &call->answer);
     buf_fini(&bytes);
+    mem_free(value);
 }
 
-/* What `note` points to stands in `owned`, which is taken, or is static; on the loop it may stand
- * anywhere. Until it is delivered the engine's reference keeps the call; afterwards the call is not
- * the caller's. */
+/* Texts of `note` are in `owned`, which is taken, or static; on the loop they may be anywhere.
+ * Until it is delivered the engine's reference keeps the call; afterwards the call is not the
+ * caller's. */
 static void delivery_answer(bay_call *call, const call_note *note, buf *owned)
 {
     if (sdk_call_on_loop(call)) {
@@ -234,6 +198,14 @@ static void delivery_answer(bay_call *call, const call_note *note, buf *owned)
         return;
     }
     call->answer = *note;
+    if (note->value.doc != NULL) {
+        if (json_clone(note->value, &call->answer_value) == BAY_OK) {
+            call->answer.value = json_root(call->answer_value);
+        } else {
+            call->answer =
+                (call_note){.kind = NOTE_ERROR, .code = RPC_INTERNAL_ERROR, .text = no_memory};
+        }
+    }
     if (owned != NULL) {
         call->answer_bytes = *owned;
         *owned = (buf){0};
@@ -321,7 +293,7 @@ void sdk_call_send(bay_call *call, bay_result *result)
         answer_error(call, RPC_INTERNAL_ERROR, str_of(fault));
         return;
     }
-    if (!result->is_error && sdk_output_check(call, buf_view(&result->structured)) != BAY_OK) {
+    if (!result->is_error && sdk_output_check(call, result->structured) != BAY_OK) {
         answer_error(call, RPC_INTERNAL_ERROR, STR("The tool's output breaks its schema"));
         return;
     }
@@ -332,13 +304,16 @@ void sdk_call_send(bay_call *call, bay_result *result)
     buf *out = is_on_loop ? &server->scratch : &local;
     buf_clear(out);
     sdk_result_write_members(result, call->request->revision, out);
+    size_t len = out->len;
+    buf_str(out, sdk_result_meta(result));
     if (out->cap > SERVER_SPARE_KEEPS) {
         buf_fini(
             &result->items); /* `out` has them: not twice, while the engine makes its message */
     }
     if (out->err == BAY_OK) {
-        delivery_answer(call, &(call_note){.kind = NOTE_RESULT, .text = buf_view(out)},
-                        is_on_loop ? NULL : out);
+        call_note note = {
+            .kind = NOTE_RESULT, .text = {out->at, len}, .meta = str_from(buf_view(out), len)};
+        delivery_answer(call, &note, is_on_loop ? NULL : out);
     } else {
         answer_error(call, RPC_INTERNAL_ERROR, no_memory);
     }
@@ -348,7 +323,7 @@ void sdk_call_send(bay_call *call, bay_result *result)
     }
 }
 
-/* From another thread the texts travel as copies, one after the other. */
+/* From another thread the text travels as a copy. */
 static void end_with(bay_call *call, call_note note)
 {
     if (sdk_call_on_loop(call)) {
@@ -358,45 +333,39 @@ static void end_with(bay_call *call, call_note note)
     buf copy;
     buf_init(&copy, SERVER_MAX_RESULT);
     buf_str(&copy, note.text);
-    buf_str(&copy, note.data);
-    if (copy.err == BAY_OK) {
-        note.data.at = copy.at + note.text.len;
-        note.text.at = copy.at;
-    } else {
+    note.text = buf_view(&copy);
+    if (copy.err != BAY_OK) {
         note = (call_note){.kind = NOTE_ERROR, .code = RPC_INTERNAL_ERROR, .text = no_memory};
     }
     delivery_answer(call, &note, &copy);
     buf_fini(&copy);
 }
 
-/* Is it JSON of that kind? What it says is taken as it stands, but for white space around it. */
-static bool is_json(const char *text, bool must_be_object, bay_str *out)
+/* The program's JSON; JSON_NONE when it is none. The caller ends `memory` in any case. */
+static json_val read_json(const char *text, json_doc *doc, arena *memory)
 {
     static const json_limits limits = {SERVER_MAX_RESULT, 64, 1 << 20};
-    arena memory;
-    json_doc doc;
-    arena_init(&memory, SIZE_MAX);
-    bool is_good = json_parse(&doc, str_of(text), &limits, &memory, NULL) == BAY_OK &&
-                   (!must_be_object || json_is(json_root(&doc), JSON_OBJECT));
-    if (is_good) {
-        *out = json_raw(json_root(&doc)); /* a view into `text` */
-    }
-    arena_fini(&memory);
-    return is_good;
+    arena_init(memory, SIZE_MAX);
+    bool is_read = text != NULL && json_parse(doc, str_of(text), &limits, memory, NULL) == BAY_OK;
+    return is_read ? json_root(doc) : JSON_NONE;
 }
 
 void bay_call_error_data(bay_call *call, int code, const char *message, const char *data)
 {
-    bay_str raw = {NULL, 0};
-    if (data != NULL && !is_json(data, false, &raw)) {
+    arena memory;
+    json_doc doc;
+    json_val value = read_json(data, &doc, &memory);
+    if (data != NULL && value.doc == NULL) {
         SERVER_LOG(call->server, LOG_ERROR, "server",
                    "the data of an error of \"%.*s\" is no JSON; it is left out",
                    BAY_STR(call->entry->key));
     }
     if (call_claim(call)) {
-        end_with(call, (call_note){
-                           .kind = NOTE_ERROR, .code = code, .text = str_of(message), .data = raw});
+        end_with(
+            call,
+            (call_note){.kind = NOTE_ERROR, .code = code, .text = str_of(message), .value = value});
     }
+    arena_fini(&memory);
 }
 
 void bay_call_error(bay_call *call, int code, const char *message)
@@ -406,12 +375,15 @@ void bay_call_error(bay_call *call, int code, const char *message)
 
 void bay_call_finish_json(bay_call *call, const char *object)
 {
-    bay_str raw;
-    if (!is_json(object, true, &raw)) {
+    arena memory;
+    json_doc doc;
+    json_val value = read_json(object, &doc, &memory);
+    if (!json_is(value, JSON_OBJECT)) {
         bay_call_error(call, RPC_INTERNAL_ERROR, "The handler's result is no JSON object");
     } else if (call_claim(call)) {
-        end_with(call, (call_note){.kind = NOTE_OBJECT, .text = raw});
+        delivery_answer(call, &(call_note){.kind = NOTE_OBJECT, .value = value}, NULL);
     }
+    arena_fini(&memory);
 }
 
 void bay_call_not_found(bay_call *call)
@@ -489,10 +461,14 @@ void bay_call_log(bay_call *call, const char *level, const char *text)
 
 void bay_call_log_json(bay_call *call, const char *level, const char *logger, const char *data)
 {
-    bay_str raw;
-    if (is_json(data, false, &raw)) {
-        send_log(call, level, logger != NULL ? str_of(logger) : call->entry->key, raw, false);
+    arena memory;
+    json_doc doc;
+    json_val value = read_json(data, &doc, &memory);
+    if (value.doc != NULL) {
+        send_log(call, level, logger != NULL ? str_of(logger) : call->entry->key, json_raw(value),
+                 false);
     }
+    arena_fini(&memory);
 }
 
 void bay_call_elicit_complete(bay_call *call, const char *elicitation_id)

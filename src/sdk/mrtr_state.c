@@ -346,24 +346,17 @@ void sdk_call_round_ask(bay_call *call, question *one)
 
 /* ---- the run ends with questions */
 
-static void write_requests(const bay_call *call, buf *out)
+static void write_requests(const bay_call *call, json_writer *out)
 {
-    bool is_first = true;
+    json_open_object(out);
     LIST_EACH(link, &call->questions)
     {
         const question *one = CONTAINER_OF(link, question, link);
-        if (one->state != QUESTION_OPEN) {
-            continue;
+        if (one->state == QUESTION_OPEN) {
+            sdk_call_question_put(one, out);
         }
-        buf_str(out, is_first ? STR("") : STR(","));
-        json_quote(out, one->key);
-        buf_lit(out, ":{\"method\":");
-        json_quote(out, sdk_call_question_method(one)->text);
-        buf_lit(out, ",\"params\":");
-        buf_str(out, one->params);
-        buf_char(out, '}');
-        is_first = false;
     }
+    json_close_object(out);
 }
 
 static bay_err write_state(bay_call *call, rounds *self, uint32_t number, buf *out)
@@ -393,7 +386,7 @@ static bay_err write_state(bay_call *call, rounds *self, uint32_t number, buf *o
     return err;
 }
 
-bay_err sdk_call_round_write(bay_call *call, buf *out)
+bay_err sdk_call_round_write(bay_call *call, json_writer *out)
 {
     rounds *self;
     uint32_t number = call->round != NULL ? call->round->number + 1 : 1;
@@ -404,12 +397,17 @@ bay_err sdk_call_round_write(bay_call *call, buf *out)
     if (err != BAY_OK) {
         return err;
     }
-    buf_lit(out, "{\"resultType\":\"input_required\",\"inputRequests\":{");
+    json_open_object(out);
+    json_key_lit(out, "resultType");
+    json_put_str(out, STR("input_required"));
+    json_key_lit(out, "inputRequests");
     write_requests(call, out);
-    buf_lit(out, "},\"requestState\":\"");
-    err = write_state(call, self, number, out);
-    buf_lit(out, "\"}");
-    return err != BAY_OK ? err : out->err;
+    json_key_lit(out, "requestState");
+    size_t opened = json_open_word(out);
+    err = write_state(call, self, number, out->out);
+    json_close_word(out, opened);
+    json_close_object(out);
+    return err;
 }
 
 /* ---- the handler's own bytes: its thread */

@@ -12,7 +12,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "sdk/server_parts.h"
-#include "json/build.h"
 
 /* What `answered` is given: lives as long as it runs. */
 struct bay_answer {
@@ -26,7 +25,7 @@ struct bay_answer {
 
 static const json_limits question_limits = {4 << 20, 64, 1 << 17};
 
-static question *question_new(bay_call *call, question_kind kind, bay_str params)
+static question *question_new(bay_call *call, question_kind kind, json_val params)
 {
     question *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
@@ -35,7 +34,7 @@ static question *question_new(bay_call *call, question_kind kind, bay_str params
     self->call = call;
     self->kind = kind;
     arena_init(&self->memory, CALL_MAX_ANSWER);
-    if (arena_dup(&self->memory, params, &self->params) != BAY_OK) {
+    if (json_clone_in(params, &self->memory, &self->params) != BAY_OK) {
         arena_fini(&self->memory);
         mem_free(self);
         return NULL;
@@ -129,12 +128,14 @@ static void wake(bay_call *call)
     }
 }
 
-/* `err`: why it cannot be asked; its `answered` runs all the same. */
-static void question_ask(bay_call *call, question_kind kind, const buf *params, bay_err err,
+/* `err`: why it cannot be asked; its `answered` runs all the same. Drops `made`. */
+static void question_ask(bay_call *call, question_kind kind, json_builder *made, bay_err err,
                          bay_answered_fn answered, void *user)
 {
-    err = err == BAY_OK ? params->err : err;
-    question *one = question_new(call, kind, err == BAY_OK ? buf_view(params) : STR("{}"));
+    json_val params = json_empty_object();
+    err = err == BAY_OK ? json_builder_view(made, &params) : err;
+    question *one = question_new(call, kind, params);
+    json_builder_drop(made);
     pthread_mutex_lock(&call->server->asking);
     if (one != NULL) {
         bay_err key_err = take_key(call, one);
@@ -155,7 +156,8 @@ static void question_ask(bay_call *call, question_kind kind, const buf *params, 
     pthread_mutex_unlock(&call->server->asking);
 }
 
-static bay_err check_object(bay_call *call, const char *what, const char *json, bay_str *out)
+/* Writes the program's object. */
+static bay_err put_object(bay_call *call, const char *what, const char *json, json_writer *out)
 {
     arena memory;
     json_doc doc;
@@ -163,11 +165,12 @@ static bay_err check_object(bay_call *call, const char *what, const char *json, 
     bay_err err = json_parse(&doc, str_of(json), &question_limits, &memory, NULL);
     if (err == BAY_OK && json_is(json_root(&doc), JSON_OBJECT)) {
         err = json_check_duplicates(json_root(&doc), NULL);
-        *out = json_raw(json_root(&doc)); /* a view into `json` */
     } else if (err != BAY_ERR_NOMEM) {
         err = BAY_ERR_INVALID;
     }
-    if (err != BAY_OK && err != BAY_ERR_NOMEM) {
+    if (err == BAY_OK) {
+        json_put_val(out, json_root(&doc));
+    } else if (err != BAY_ERR_NOMEM) {
         SERVER_LOG(call->server, LOG_ERROR, "server", "\"%.*s\": %s is no JSON object",
                    BAY_STR(call->entry->key), what);
     }
@@ -178,69 +181,80 @@ static bay_err check_object(bay_call *call, const char *what, const char *json, 
 void bay_call_elicit_schema(bay_call *call, const char *message, const char *form,
                             bay_answered_fn answered, void *user)
 {
-    buf params;
-    bay_str raw = {NULL, 0};
-    bay_err err = check_object(call, "the requestedSchema of a question", form, &raw);
-    buf_init(&params, question_limits.max_bytes);
-    buf_lit(&params, "{\"message\":");
-    json_quote(&params, str_of(message));
-    buf_lit(&params, ",\"requestedSchema\":");
-    buf_str(&params, raw);
-    buf_char(&params, '}');
-    question_ask(call, QUESTION_FORM, &params, err, answered, user);
-    buf_fini(&params);
+    json_builder made;
+    json_writer *out = json_builder_init(&made, NULL, question_limits.max_bytes);
+    json_open_object(out);
+    json_key_lit(out, "message");
+    json_put_str(out, str_of(message));
+    json_key_lit(out, "requestedSchema");
+    bay_err err = put_object(call, "the requestedSchema of a question", form, out);
+    if (err == BAY_OK) {
+        json_close_object(out);
+    }
+    question_ask(call, QUESTION_FORM, &made, err, answered, user);
 }
 
 void bay_call_elicit_url(bay_call *call, const char *message, const char *url,
                          const char *elicitation_id, bay_answered_fn answered, void *user)
 {
-    buf params;
-    buf_init(&params, question_limits.max_bytes);
-    buf_lit(&params, "{\"mode\":\"url\",\"message\":");
-    json_quote(&params, str_of(message));
-    buf_lit(&params, ",\"url\":");
-    json_quote(&params, str_of(url));
+    json_builder made;
+    json_writer *out = json_builder_init(&made, NULL, question_limits.max_bytes);
+    json_open_object(out);
+    json_key_lit(out, "mode");
+    json_put_str(out, STR("url"));
+    json_key_lit(out, "message");
+    json_put_str(out, str_of(message));
+    json_key_lit(out, "url");
+    json_put_str(out, str_of(url));
     if (call->request->revision->era == MCP_LEGACY) {
-        buf_lit(&params, ",\"elicitationId\":"); /* 2026-07-28 has none: its state says as much */
-        json_quote(&params, str_of(elicitation_id));
+        json_key_lit(out, "elicitationId"); /* 2026-07-28 has none: its state says as much */
+        json_put_str(out, str_of(elicitation_id));
     }
-    buf_char(&params, '}');
-    question_ask(call, QUESTION_URL, &params, BAY_OK, answered, user);
-    buf_fini(&params);
+    json_close_object(out);
+    question_ask(call, QUESTION_URL, &made, BAY_OK, answered, user);
 }
 
 void bay_call_sample(bay_call *call, const char *prompt, int max_tokens, bay_answered_fn answered,
                      void *user)
 {
-    buf params;
-    buf_init(&params, question_limits.max_bytes);
-    buf_lit(&params, "{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":");
-    json_quote(&params, str_of(prompt));
-    buf_lit(&params, "}}],\"maxTokens\":");
-    buf_int(&params, max_tokens);
-    buf_char(&params, '}');
-    question_ask(call, QUESTION_SAMPLE, &params, BAY_OK, answered, user);
-    buf_fini(&params);
+    json_builder made;
+    json_writer *out = json_builder_init(&made, NULL, question_limits.max_bytes);
+    json_open_object(out);
+    json_key_lit(out, "messages");
+    json_open_array(out);
+    json_open_object(out);
+    json_key_lit(out, "role");
+    json_put_str(out, STR("user"));
+    json_key_lit(out, "content");
+    json_open_object(out);
+    json_key_lit(out, "type");
+    json_put_str(out, STR("text"));
+    json_key_lit(out, "text");
+    json_put_str(out, str_of(prompt));
+    json_close_object(out);
+    json_close_object(out);
+    json_close_array(out);
+    json_key_lit(out, "maxTokens");
+    json_put_int(out, max_tokens);
+    json_close_object(out);
+    question_ask(call, QUESTION_SAMPLE, &made, BAY_OK, answered, user);
 }
 
 void bay_call_sample_json(bay_call *call, const char *params, bay_answered_fn answered, void *user)
 {
-    buf copy;
-    bay_str raw = {NULL, 0};
-    bay_err err = check_object(call, "what it wants sampled", params, &raw);
-    buf_init(&copy, question_limits.max_bytes);
-    buf_str(&copy, raw);
-    question_ask(call, QUESTION_SAMPLE, &copy, err, answered, user);
-    buf_fini(&copy);
+    json_builder made;
+    json_writer *out = json_builder_init(&made, NULL, question_limits.max_bytes);
+    bay_err err = put_object(call, "what it wants sampled", params, out);
+    question_ask(call, QUESTION_SAMPLE, &made, err, answered, user);
 }
 
 void bay_call_roots(bay_call *call, bay_answered_fn answered, void *user)
 {
-    buf params;
-    buf_init(&params, question_limits.max_bytes);
-    buf_lit(&params, "{}");
-    question_ask(call, QUESTION_ROOTS, &params, BAY_OK, answered, user);
-    buf_fini(&params);
+    json_builder made;
+    json_writer *out = json_builder_init(&made, NULL, question_limits.max_bytes);
+    json_open_object(out);
+    json_close_object(out);
+    question_ask(call, QUESTION_ROOTS, &made, BAY_OK, answered, user);
 }
 
 void bay_call_question_key(bay_call *call, const char *key)
@@ -268,16 +282,22 @@ const mcp_method *sdk_call_question_method(const question *self)
     return mcp_method_of(methods[self->kind]);
 }
 
-/* Sampling with tools is a capability of its own (mcp 2025-11-25 client/sampling). */
-static bool wants_tools(const question *self, arena *memory)
+void sdk_call_question_put(const question *self, json_writer *out)
 {
-    json_doc doc;
-    if (json_parse(&doc, self->params, &question_limits, memory, NULL) != BAY_OK) {
-        return true;
-    }
-    json_val root = json_root(&doc);
-    return !json_is(json_get(root, STR("tools")), JSON_MISSING) ||
-           !json_is(json_get(root, STR("toolChoice")), JSON_MISSING);
+    json_key(out, self->key);
+    json_open_object(out);
+    json_key_lit(out, "method");
+    json_put_str(out, sdk_call_question_method(self)->text);
+    json_key_lit(out, "params");
+    json_put_val(out, self->params);
+    json_close_object(out);
+}
+
+/* Sampling with tools is a capability of its own (mcp 2025-11-25 client/sampling). */
+static bool wants_tools(json_val params)
+{
+    return !json_is(json_get(params, STR("tools")), JSON_MISSING) ||
+           !json_is(json_get(params, STR("toolChoice")), JSON_MISSING);
 }
 
 /* mcp 2025-11-25 client/elicitation, Capabilities: an empty object stands for forms alone. */
@@ -296,7 +316,7 @@ static bool question_is_supported(question *self)
         return revision >= MCP_REV_2025_11_25 && has_url;
     case QUESTION_SAMPLE:
         return json_is(mcp_capability(has, STR("sampling")), JSON_OBJECT) &&
-               (!wants_tools(self, &self->memory) ||
+               (!wants_tools(self->params) ||
                 (revision >= MCP_REV_2025_11_25 &&
                  json_is(mcp_capability(has, STR("sampling.tools")), JSON_OBJECT)));
     default:
@@ -308,13 +328,9 @@ static bool question_is_supported(question *self)
  */
 static bay_err compile_form(question *self)
 {
-    json_doc doc;
     bay_diag diag = {0};
-    bay_err err = json_parse(&doc, self->params, &question_limits, &self->memory, NULL);
-    if (err == BAY_OK) {
-        err = schema_compile(json_get(json_root(&doc), STR("requestedSchema")), NULL, &self->form,
-                             &diag);
-    }
+    bay_err err =
+        schema_compile(json_get(self->params, STR("requestedSchema")), NULL, &self->form, &diag);
     if (err != BAY_OK && err != BAY_ERR_NOMEM) {
         SERVER_LOG(self->call->server, LOG_ERROR, "server",
                    "\"%.*s\": the requestedSchema of a question: %s",

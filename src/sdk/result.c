@@ -16,14 +16,14 @@ void sdk_result_init(bay_result *self, bay_call *call)
 {
     *self = (bay_result){.call = call, .role = STR_INIT("user")};
     buf_init(&self->items, SERVER_MAX_RESULT);
-    buf_init(&self->structured, SERVER_MAX_RESULT);
+    arena_init(&self->structured_memory, SIZE_MAX);
     buf_init(&self->meta, SERVER_MAX_RESULT);
 }
 
 void sdk_result_fini(bay_result *self)
 {
     buf_fini(&self->items);
-    buf_fini(&self->structured);
+    arena_fini(&self->structured_memory);
     buf_fini(&self->meta);
 }
 
@@ -329,20 +329,12 @@ void bay_result_blob(bay_result *self, const void *bytes, size_t len)
     item_close(self);
 }
 
-/* What is no JSON object would break the message around it, or say something else in its place. On
- * BAY_OK the caller ends `memory`. */
-static bay_err parse_object(json_doc *out, const char *json, arena *memory)
+/* What is no JSON object would break the message around it, or say something else in its place. */
+static bay_err parse_object(json_doc *out, bay_str json, arena *memory)
 {
     static const json_limits limits = {SERVER_MAX_RESULT, 64, 1 << 20};
-    arena_init(memory, SIZE_MAX);
-    bay_err err = json_parse(out, str_of(json), &limits, memory, NULL);
-    if (err == BAY_OK && !json_is(json_root(out), JSON_OBJECT)) {
-        err = BAY_ERR_TYPE;
-    }
-    if (err != BAY_OK) {
-        arena_fini(memory);
-    }
-    return err;
+    bay_err err = json_parse(out, json, &limits, memory, NULL);
+    return err == BAY_OK && !json_is(json_root(out), JSON_OBJECT) ? BAY_ERR_TYPE : err;
 }
 
 static void set_fault(bay_result *self, bay_err err, const char *what)
@@ -355,16 +347,18 @@ void bay_result_structured(bay_result *self, const char *json)
     if (!result_takes(self, self != NULL && result_kind(self) == ENTRY_TOOL)) {
         return;
     }
-    arena memory;
-    json_doc doc;
-    bay_err err = parse_object(&doc, json, &memory);
+    bay_str kept;
+    arena_reset(&self->structured_memory);
+    json_doc *doc = arena_alloc(&self->structured_memory, sizeof(*doc));
+    bay_err err =
+        doc != NULL ? arena_dup(&self->structured_memory, str_of(json), &kept) : BAY_ERR_NOMEM;
+    if (err == BAY_OK) {
+        err = parse_object(doc, kept, &self->structured_memory);
+    }
+    self->structured = err == BAY_OK ? json_root(doc) : JSON_NONE;
     if (err != BAY_OK) {
         set_fault(self, err, "The handler's structured content is no JSON object");
-        return;
     }
-    buf_clear(&self->structured);
-    buf_str(&self->structured, json_raw(json_root(&doc)));
-    arena_fini(&memory);
 }
 
 /* ---- what is said of content and of the result ----------------------------------------------- */
@@ -385,13 +379,12 @@ void bay_result_annotate(bay_result *self, const char *json)
     }
     arena memory;
     json_doc doc;
-    bay_err err = parse_object(&doc, json, &memory);
+    arena_init(&memory, SIZE_MAX);
+    bay_err err = parse_object(&doc, str_of(json), &memory);
+    const char *fault = err == BAY_OK ? sdk_annotations_fault(json_root(&doc)) : NULL;
     if (err != BAY_OK) {
         set_fault(self, err, "The handler's annotations are no JSON object");
-        return;
-    }
-    const char *fault = sdk_annotations_fault(json_root(&doc));
-    if (self->brace == 0 || fault != NULL) {
+    } else if (self->brace == 0 || fault != NULL) {
         self->fault = fault != NULL ? fault : "The handler annotated nothing, or the same twice";
     } else {
         buf text;
@@ -433,17 +426,18 @@ void bay_result_meta(bay_result *self, const char *json)
     }
     arena memory;
     json_doc doc;
-    bay_err err = parse_object(&doc, json, &memory);
-    if (err != BAY_OK) {
+    arena_init(&memory, SIZE_MAX);
+    bay_err err = parse_object(&doc, str_of(json), &memory);
+    if (err == BAY_OK) {
+        json_writer writer;
+        buf_clear(&self->meta);
+        json_writer_init(&writer, &self->meta);
+        json_open_object(&writer);
+        json_put_members(&writer, json_root(&doc), ours, ARRAY_LEN(ours));
+        json_close_object(&writer);
+    } else {
         set_fault(self, err, "The handler's _meta is no JSON object");
-        return;
     }
-    json_writer writer;
-    buf_clear(&self->meta);
-    json_writer_init(&writer, &self->meta);
-    json_open_object(&writer);
-    json_put_members(&writer, json_root(&doc), ours, ARRAY_LEN(ours));
-    json_close_object(&writer);
     arena_fini(&memory);
 }
 
@@ -493,8 +487,7 @@ void bay_result_more(bay_result *self, size_t total)
 
 const char *sdk_result_fault(const bay_result *self)
 {
-    bool is_short =
-        self->items.err != BAY_OK || self->structured.err != BAY_OK || self->meta.err != BAY_OK;
+    bool is_short = self->items.err != BAY_OK || self->meta.err != BAY_OK;
     return self->fault == NULL && is_short ? out_of_memory : self->fault;
 }
 
@@ -504,14 +497,15 @@ static void write_tool(const bay_result *self, const mcp_revision *revision, buf
 {
     buf_lit(out, "\"content\":[");
     buf_str(out, buf_view(&self->items));
-    if (self->count == 0 && self->structured.len > 0) {
-        put_quoted(out, "{\"type\":\"text\",\"text\":", buf_view(&self->structured));
+    bay_str structured = json_raw(self->structured);
+    if (self->count == 0 && structured.len > 0) {
+        put_quoted(out, "{\"type\":\"text\",\"text\":", structured);
         buf_char(out, '}');
     }
     buf_char(out, ']');
-    if (self->structured.len > 0 && revision->structured) {
+    if (structured.len > 0 && revision->structured) {
         buf_lit(out, ",\"structuredContent\":");
-        buf_str(out, buf_view(&self->structured));
+        buf_str(out, structured);
     }
     if (self->is_error) {
         buf_lit(out, ",\"isError\":true");
@@ -527,28 +521,9 @@ static void write_completion(const bay_result *self, buf *out)
     buf_printf(out, "],\"total\":%zu,\"hasMore\":%s}", total, total > sent ? "true" : "false");
 }
 
-/* What the engine adds to the result of this request. A task has none left: it carries its _meta
- * itself. */
-static void tell_request(const bay_result *self, buf *out)
+bay_str sdk_result_meta(const bay_result *self)
 {
-    bay_call *call = self->call;
-    bay_str meta = inside(&self->meta);
-    bool has_request = !atomic_load(&call->is_task);
-    if (has_request && self->has_cache) {
-        call->request->ttl_ms = self->ttl_ms;
-        call->request->is_cache_public = self->is_public;
-    }
-    if (meta.len == 0) {
-        return;
-    }
-    if (!has_request) {
-        buf_lit(out, ",\"_meta\":{");
-        buf_str(out, meta);
-        buf_char(out, '}');
-    } else if (arena_dup(&call->memory, meta, &call->request->result_meta) != BAY_OK) {
-        call->request->result_meta = (bay_str){NULL, 0};
-        out->err = BAY_ERR_NOMEM;
-    }
+    return inside(&self->meta);
 }
 
 void sdk_result_write_members(const bay_result *self, const mcp_revision *revision, buf *out)
@@ -574,5 +549,8 @@ void sdk_result_write_members(const bay_result *self, const mcp_revision *revisi
         buf_str(out, buf_view(&self->items));
         buf_char(out, ']');
     }
-    tell_request(self, out);
+    if (self->has_cache && !atomic_load(&self->call->is_task)) { /* a task has no request left */
+        self->call->request->ttl_ms = self->ttl_ms;
+        self->call->request->is_cache_public = self->is_public;
+    }
 }

@@ -48,7 +48,6 @@ bay_server *bay_server_new(const char *name, const char *version)
         return NULL;
     }
     arena_init(&self->memory, SIZE_MAX);
-    arena_init(&self->check_memory, SERVER_MAX_RESULT * (size_t)4);
     schema_state_init(&self->checks);
     buf_init(&self->scratch, SERVER_MAX_RESULT);
     self->newest = MCP_LATEST;

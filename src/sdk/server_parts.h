@@ -21,7 +21,7 @@
 #include "sdk/host.h"
 #include "sdk/registration.h"
 #include "store/store.h"
-#include "json/writer.h"
+#include "json/build.h"
 
 enum {
     SERVER_MAX_ENTRIES = 100000, /* of each kind */
@@ -155,7 +155,6 @@ struct bay_server {
     announcements announcements;
     struct bay_tool *checked; /* tools with schemas */
     schema_state checks;      /* loop only: scratch */
-    arena check_memory;       /* loop only: scratch, too */
     size_t calls_under_way;   /* loop only */
     bay_call *idle_calls;     /* loop only: to be used again, bounded */
     size_t idle_count;
@@ -175,10 +174,11 @@ struct bay_server {
 
 struct bay_result {
     bay_call *call;
-    buf items;      /* content, contents, messages or values: elements without brackets */
-    buf structured; /* raw object or empty */
-    buf meta;       /* members of _meta, or empty */
-    bay_str role;   /* of prompt messages */
+    buf items;           /* content, contents, messages or values: elements without brackets */
+    buf meta;            /* _meta, or empty */
+    bay_str role;        /* of prompt messages */
+    json_val structured; /* of the next; missing: none */
+    arena structured_memory;
     size_t count;
     size_t brace; /* where the brace stands that closes the element added last; 0: none to add to */
     size_t total; /* completion: bay_result_more */
@@ -269,7 +269,7 @@ const argument_rule *sdk_arguments_missing(const entry *prompt, json_val argumen
 bay_err sdk_arguments_check(const entry *tool, json_val arguments, buf *out_text) BAY_MUST_CHECK;
 /* Any thread. BAY_ERR_INVALID: the structured content (empty: there is none) breaks the output
  * schema, and the log says how; BAY_ERR_NOMEM. */
-bay_err sdk_output_check(const bay_call *call, bay_str structured) BAY_MUST_CHECK;
+bay_err sdk_output_check(const bay_call *call, json_val structured) BAY_MUST_CHECK;
 
 /* peer.c: asks the program who sent it. False: refused, with `out->challenge`. */
 bool sdk_peer_identify(const bay_server *server, http_exchange *exchange,
@@ -277,6 +277,7 @@ bool sdk_peer_identify(const bay_server *server, http_exchange *exchange,
 
 /* result.c: the members of the wire result. */
 void sdk_result_write_members(const bay_result *self, const mcp_revision *revision, buf *out);
+bay_str sdk_result_meta(const bay_result *self);      /* members of _meta; empty: none */
 const char *sdk_result_fault(const bay_result *self); /* NULL: it can be sent */
 void sdk_result_init(bay_result *self, bay_call *call);
 /* _meta of the element added last, a raw object; revisions without it go without. */

@@ -92,20 +92,13 @@ static void put_answers(json_writer *out, json_val old, json_val responses)
     json_close_object(out);
 }
 
-static void inbox(task_store_lookup *self, task_record *row, uint64_t version, arena *memory)
+static void inbox(task_store_lookup *self, task_record *row, uint64_t version)
 {
     bool is_cancel = self->request->method->id == MCP_TASKS_CANCEL;
-    json_doc doc;
-    json_val old = JSON_NONE;
+    json_val old = json_get(row->row, STR("mail"));
     json_writer writer;
-    buf text;
     buf members;
-    buf_init(&text, TASK_MAX_ROW);
     buf_init(&members, TASK_MAX_ROW);
-    buf_printf(&text, "{%.*s}", BAY_STR(row->inbox));
-    if (text.err == BAY_OK && json_parse(&doc, buf_view(&text), NULL, memory, NULL) == BAY_OK) {
-        old = json_root(&doc);
-    }
     json_writer_init(&writer, &members);
     json_open_object(&writer);
     if (is_cancel || json_true(json_get(old, STR("cancel")))) {
@@ -132,7 +125,6 @@ static void inbox(task_store_lookup *self, task_record *row, uint64_t version, a
     }
     buf_fini(&whole);
     buf_fini(&members);
-    buf_fini(&text);
     if (err != BAY_OK) {
         task_methods_refuse(self, RPC_INTERNAL_ERROR,
                             STR("The task cannot be reached now; try again"));
@@ -141,7 +133,7 @@ static void inbox(task_store_lookup *self, task_record *row, uint64_t version, a
 
 /* ---- here */
 
-static void act(task_store_lookup *self, task_record *row, const store_row *stored, arena *memory)
+static void act(task_store_lookup *self, task_record *row, const store_row *stored)
 {
     task *live = sdk_tasks_find(self->of, row->id);
     bool is_over = sdk_task_is_over(row->status);
@@ -154,7 +146,7 @@ static void act(task_store_lookup *self, task_record *row, const store_row *stor
     } else if (is_over || (live == NULL && !self->of->is_shared)) {
         acknowledge(self); /* nothing to be done about it any more */
     } else if (live == NULL) {
-        inbox(self, row, stored->version, memory);
+        inbox(self, row, stored->version);
     } else if (self->request->method->id == MCP_TASKS_CANCEL) {
         sdk_task_cancel(live);
         acknowledge(self);
@@ -178,7 +170,7 @@ static void found(void *user, const store_result *result)
         err = BAY_ERR_NOT_FOUND;
     }
     if (err == BAY_OK) {
-        act(self, &row, &result->rows[0], &memory);
+        act(self, &row, &result->rows[0]);
     } else if (err == BAY_ERR_NOT_FOUND) {
         task_methods_refuse(self, RPC_INVALID_PARAMS, STR("Unknown task"));
     } else {

@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "sdk/task_parts.h"
-#include "json/writer.h"
 
 static const bay_str rows_table = STR_INIT("tasks");
 static const bay_str lease_table = STR_INIT("task owners");
@@ -21,48 +20,51 @@ typedef struct orphan {
 
 /* ---- its handler runs again */
 
-static bay_err read_object(task *self, bay_str text, json_doc *out)
+/* A copy of a value of the row, also for the record. */
+static bay_err keep(task *self, json_val value, json_val *out, bay_str *out_text)
 {
-    return text.len > 0 ? json_parse(out, text, NULL, &self->memory, NULL) : BAY_OK;
-}
-
-static json_val root_of(const json_doc *doc)
-{
-    return doc->count > 0 ? json_root(doc) : JSON_NONE;
-}
-
-/* Everything a handler may look at, from the row. */
-static bay_err make_request(task *self, const entry *tool)
-{
-    const auth_principal *principal = NULL;
-    bay_err err = read_object(self, self->record.arguments, &self->arguments_doc);
+    bay_err err = json_clone_in(value, &self->memory, out);
     if (err == BAY_OK) {
-        err = read_object(self, self->record.capabilities, &self->capabilities_doc);
+        *out_text = json_raw(*out);
     }
-    if (err == BAY_OK) {
-        err = read_object(self, self->record.client_info, &self->info_doc);
-    }
-    if (err == BAY_OK) {
-        err = principal_of_identity(self->record.principal, &principal);
-    }
-    self->request = (mcp_request){
-        .server = self->of->server->engine,
-        .revision = mcp_revision_of(MCP_LATEST),
-        .method = mcp_method_of(MCP_TOOLS_CALL),
-        .name = tool->key,
-        .client_info = root_of(&self->info_doc),
-        .client_capabilities = root_of(&self->capabilities_doc),
-        .log_level = MCP_LOG_NONE,
-        .principal = principal,
-        .memory = &self->memory,
-    };
     return err;
 }
 
-static void task_orphans_fail(task *self, bay_str error)
+/* Everything a handler may look at, from the row. */
+static bay_err keep_request(task *self, json_val row)
 {
-    self->record.status = TASK_FAILED;
-    self->record.outcome = error;
+    json_val capabilities = JSON_NONE;
+    json_val info = JSON_NONE;
+    task_record *record = &self->record;
+    bay_err err = keep(self, json_get(row, STR("arguments")), &self->arguments, &record->arguments);
+    if (err == BAY_OK) {
+        err = keep(self, json_get(row, STR("capabilities")), &capabilities, &record->capabilities);
+    }
+    if (err == BAY_OK) {
+        err = keep(self, json_get(row, STR("clientInfo")), &info, &record->client_info);
+    }
+    if (err == BAY_OK) {
+        err = json_clone_in(json_get(row, STR("requests")), &self->memory, &self->asked_before);
+    }
+    self->request = (mcp_request){.client_info = info, .client_capabilities = capabilities};
+    return err;
+}
+
+static bay_err make_request(task *self, const entry *tool)
+{
+    mcp_request *request = &self->request;
+    request->server = self->of->server->engine;
+    request->revision = mcp_revision_of(MCP_LATEST);
+    request->method = mcp_method_of(MCP_TOOLS_CALL);
+    request->name = tool->key;
+    request->log_level = MCP_LOG_NONE;
+    request->memory = &self->memory;
+    return principal_of_identity(self->record.principal, &request->principal);
+}
+
+static void task_orphans_fail(task *self, int code, bay_str text)
+{
+    sdk_task_set_error(self, code, text, JSON_NONE);
     sdk_task_save(self);
 }
 
@@ -71,7 +73,7 @@ static bay_err check_arguments(task *self, const entry *tool)
 {
     buf complaint;
     buf_init(&complaint, SCHEMA_FAILURE_BYTES * 2);
-    bay_err err = sdk_arguments_check(tool, root_of(&self->arguments_doc), &complaint);
+    bay_err err = sdk_arguments_check(tool, self->arguments, &complaint);
     buf_fini(&complaint);
     return err;
 }
@@ -87,19 +89,17 @@ static void run_again(task *self, const entry *tool)
         err = sdk_call_new(self->of->server, tool, &self->request, &call);
     }
     if (err == BAY_ERR_INVALID) {
-        task_orphans_fail(
-            self, STR("{\"code\":-32602,\"message\":\"The arguments do not fit the tool any "
-                      "more\"}"));
+        task_orphans_fail(self, RPC_INVALID_PARAMS,
+                          STR("The arguments do not fit the tool any more"));
         return;
     }
     if (err != BAY_OK) {
-        task_orphans_fail(self,
-                          STR("{\"code\":-32603,\"message\":\"The task cannot be run again\"}"));
+        task_orphans_fail(self, RPC_INTERNAL_ERROR, STR("The task cannot be run again"));
         return;
     }
     memcpy(call->task_id, self->id, TASK_ID_BYTES + 1);
     atomic_store(&call->is_task, true);
-    call->arguments = root_of(&self->arguments_doc);
+    call->arguments = self->arguments;
     call->task = self;
     call->sink = &sdk_task_sink;
     self->call = call;
@@ -110,22 +110,18 @@ static void run_again(task *self, const entry *tool)
 
 /* ---- it is taken over */
 
-static void go_on(task *self)
+static void go_on(task *self, json_val inbox)
 {
     const entry *tool = map_get(&self->of->server->lists[ENTRY_TOOL].by_key, self->record.tool);
-    bay_str inbox = self->record.inbox;
     self->looking++;
-    self->record.inbox = (bay_str){NULL, 0};
-    self->asked_before = self->record.requests;
     sdk_task_inbox_read(self, inbox);
     if (sdk_task_is_over(self->record.status)) {
         /* it was cancelled by inbox */
     } else if (tool != NULL && tool->is_resumable) {
         run_again(self, tool);
     } else {
-        task_orphans_fail(
-            self, STR("{\"code\":-32603,\"message\":\"The server ended while this task was under "
-                      "way\"}"));
+        task_orphans_fail(self, RPC_INTERNAL_ERROR,
+                          STR("The server ended while this task was under way"));
     }
     self->looking--;
     sdk_task_settle(self);
@@ -142,12 +138,11 @@ static task *task_orphans_take(tasks *of, const store_row *row, const task_recor
     self->version = row->version;
     self->record = *record;
     self->record.id = (bay_str){self->id, TASK_ID_BYTES};
-    if (record->answers.len > 0) {
-        buf_char(&self->answers, ',');
-        buf_str(&self->answers, record->answers);
-    }
-    if (self->answers.err != BAY_OK || sdk_task_keep_texts(self) != BAY_OK ||
-        sdk_task_enlist(self) != BAY_OK) {
+    self->record.row = JSON_NONE; /* it ends before the task */
+    self->record.arguments = self->record.capabilities = self->record.client_info = (bay_str){0};
+    sdk_task_keep_answers(self, json_get(record->row, STR("answers")));
+    if (self->has_outgrown || sdk_task_keep_texts(self) != BAY_OK ||
+        keep_request(self, record->row) != BAY_OK || sdk_task_enlist(self) != BAY_OK) {
         sdk_task_free(self);
         return NULL;
     }
@@ -172,7 +167,7 @@ static void orphan_read(void *user, const store_result *result)
         self = task_orphans_take(of, &result->rows[0], &record);
     }
     if (self != NULL) {
-        go_on(self);
+        go_on(self, json_get(record.row, STR("mail")));
     } else {
         sdk_task_leave_lease(of, found->id);
     }

@@ -58,6 +58,7 @@ typedef struct task_record {
     bay_str answers;  /* members: "key":{…},… given so far */
     bay_str outcome;  /* the result, or the error: a raw object; by status */
     bay_str inbox;    /* members: "cancel":true, "answers":{…}; or empty */
+    json_val row;     /* where it was read; missing: nowhere */
 } task_record;
 
 typedef struct bay_tasks tasks;
@@ -70,23 +71,26 @@ typedef struct task {
     task_record record;
     char id[TASK_ID_BYTES + 1];
     char message[TASK_MAX_MESSAGE];
-    buf answers;
+    json_builder *answers; /* given so far: an object that stays open; NULL: none */
+    /* How it ended: a value, or a text of members and _meta. */
+    json_doc *outcome_value;
     buf outcome;
+    bay_str outcome_members;
+    bay_str outcome_meta;
     buf requests;
     uint64_t version; /* of the row; 0: there is none yet */
     bool is_new;      /* its handler has not been run yet */
     bool is_saving;
-    bool is_dirty;   /* to be saved once more */
-    bool is_lost;    /* gone, or another process's now: nothing is saved any more */
-    bool is_left;    /* to the next process: how its handler ends here does not count */
-    bool has_failed; /* to be stored, and that was told */
-    size_t looking;  /* it stays while this is not 0: operations on its lease and inbox, callers */
-    bay_str asked_before; /* by another process: members of inputRequests */
+    bool is_dirty;     /* to be saved once more */
+    bool is_lost;      /* gone, or another process's now: nothing is saved any more */
+    bool is_left;      /* to the next process: how its handler ends here does not count */
+    bool has_failed;   /* to be stored, and that was told */
+    bool has_outgrown; /* an answer could not be kept */
+    size_t looking; /* it stays while this is not 0: operations on its lease and inbox, callers */
+    json_val asked_before; /* by another process: inputRequests */
     /* A task that runs again has no request of a client's: this one takes its place. */
     mcp_request request;
-    json_doc arguments_doc;
-    json_doc capabilities_doc;
-    json_doc info_doc;
+    json_val arguments;
     arena memory;
 } task;
 
@@ -113,7 +117,8 @@ struct bay_tasks {
 /* task_record.c */
 /* The row: a JSON object. `ring` (may be NULL) hides whose it is. */
 void sdk_task_write_row(const task_record *self, const seal_ring *ring, buf *out);
-/* Views into the row, which is parsed into `memory`. BAY_ERR_SYNTAX: it is none of ours. */
+/* Views into the row, and the row as a value; it is parsed into `memory`. BAY_ERR_SYNTAX: it is
+ * none of ours. */
 bay_err sdk_task_read_row(bay_str row, const seal_ring *ring, arena *memory,
                           task_record *out) BAY_MUST_CHECK;
 /* The members of a Task as a client sees it, into an open object; `is_whole`: with what tasks/get
@@ -145,8 +150,12 @@ extern const call_sink sdk_task_sink;
 /* The client's answers to open questions of a task of ours: members of inputResponses. */
 void sdk_task_answer(task *self, json_val responses);
 void sdk_task_cancel(task *self);
-/* What came as inbox: members. */
-void sdk_task_inbox_read(task *self, bay_str inbox);
+/* What came as inbox; may be missing. */
+void sdk_task_inbox_read(task *self, json_val inbox);
+/* It has failed, with that error. */
+void sdk_task_set_error(task *self, int code, bay_str text, json_val data);
+/* Answers given before. What cannot be kept lets the task fail when it is saved. */
+void sdk_task_keep_answers(task *self, json_val answers);
 
 /* task_orphans.c */
 /* A row that says it is under way, and nobody of ours runs it: takes it over if nobody else has. */

@@ -176,7 +176,8 @@ bay_err sdk_task_read_row(bay_str text, const seal_ring *ring, arena *memory, ta
                          .requests = members_of(json_get(row, STR("requests"))),
                          .answers = members_of(json_get(row, STR("answers"))),
                          .inbox = members_of(json_get(row, STR("mail"))),
-                         .outcome = json_raw(json_get(row, STR("outcome")))};
+                         .outcome = json_raw(json_get(row, STR("outcome"))),
+                         .row = row};
     const bay_err read[] = {
         read_text(row, STR("id"), memory, &out->id),
         read_text(row, STR("tool"), memory, &out->tool),

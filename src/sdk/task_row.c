@@ -84,7 +84,7 @@ static void inbox_arrived(void *user, const store_result *result)
         } else {
             self->version = result->rows[0].version;
             self->is_dirty = true; /* what was read is taken out of the row */
-            sdk_task_inbox_read(self, row.inbox);
+            sdk_task_inbox_read(self, json_get(row.row, STR("mail")));
         }
     }
     if (self->is_dirty && !self->is_saving && is_ours) {
@@ -173,19 +173,16 @@ static void end_questions(bay_call *call)
 static void answer_plainly(const task *self, mcp_request *request, bay_str otherwise)
 {
     task_status status = self->record.status;
-    arena memory;
-    json_doc doc;
-    arena_init(&memory, SIZE_MAX);
-    bool has_outcome = (status == TASK_COMPLETED || status == TASK_FAILED) &&
-                       json_parse(&doc, self->record.outcome, NULL, &memory, NULL) == BAY_OK;
-    if (has_outcome && status == TASK_COMPLETED) {
-        mcp_request_result(request, json_root(&doc));
-    } else if (has_outcome) {
-        mcp_request_error_object(request, json_root(&doc));
+    if (status == TASK_COMPLETED && self->outcome_value == NULL) {
+        request->result_meta = self->outcome_meta;
+        mcp_request_result_members(request, self->outcome_members);
+    } else if (status == TASK_COMPLETED) {
+        mcp_request_result(request, json_root(self->outcome_value));
+    } else if (status == TASK_FAILED && self->outcome_value != NULL) {
+        mcp_request_error_object(request, json_root(self->outcome_value));
     } else {
         mcp_request_error(request, RPC_INTERNAL_ERROR, otherwise, (bay_str){NULL, 0});
     }
-    arena_fini(&memory);
 }
 
 /* The row could not be made, or perhaps it was: there is no task. */
@@ -220,24 +217,23 @@ static void renounce(task *self, bay_err err)
 
 static void write_requests(task *self)
 {
+    json_writer out;
     buf_clear(&self->requests);
+    json_writer_init(&out, &self->requests);
+    json_open_object(&out);
     if (self->call != NULL && self->record.status == TASK_INPUT_REQUIRED) {
         LIST_EACH(link, &self->call->questions)
         {
             const question *one = CONTAINER_OF(link, question, link);
             if (one->state == QUESTION_ASKED) {
-                buf_lit(&self->requests, ",");
-                json_quote(&self->requests, one->key);
-                buf_lit(&self->requests, ":{\"method\":");
-                json_quote(&self->requests, sdk_call_question_method(one)->text);
-                buf_lit(&self->requests, ",\"params\":");
-                buf_str(&self->requests, one->params);
-                buf_char(&self->requests, '}');
+                sdk_call_question_put(one, &out);
             }
         }
     }
     self->record.requests = str_from(buf_view(&self->requests), 1);
-    self->record.answers = str_from(buf_view(&self->answers), 1);
+    if (self->answers != NULL) {
+        self->record.answers = str_from(buf_view(&self->answers->text), 1);
+    }
 }
 
 /* One that outgrew its bounds has failed: that can always be written. */
@@ -246,17 +242,16 @@ static bay_err write_row(task *self, buf *out)
     bool is_broken = false;
     write_requests(self);
     if (!sdk_task_is_over(self->record.status)) {
-        is_broken = self->answers.err != BAY_OK || self->requests.err == BAY_ERR_LIMIT;
+        is_broken = self->has_outgrown || self->requests.err == BAY_ERR_LIMIT;
     }
     if (!is_broken) {
         sdk_task_write_row(&self->record, self->of->ring, out);
         is_broken = out->err == BAY_ERR_LIMIT && self->version != 0;
     }
     if (is_broken) {
-        self->record.status = TASK_FAILED;
         self->record.message = (bay_str){NULL, 0};
-        self->record.outcome =
-            STR("{\"code\":-32603,\"message\":\"The task outgrew what can be kept of one\"}");
+        sdk_task_set_error(self, RPC_INTERNAL_ERROR,
+                           STR("The task outgrew what can be kept of one"), JSON_NONE);
         if (self->call != NULL) {
             atomic_store(&self->call->is_cancelled, true);
         }

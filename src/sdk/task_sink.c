@@ -2,39 +2,89 @@
  * throughout. */
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/str.h"
 #include "sdk/task_parts.h"
-#include "json/writer.h"
 
 /* ---- where the call's words go */
 
-static void set_outcome(task *self, const call_note *note)
+static void forget_outcome(task *self)
+{
+    mem_free(self->outcome_value);
+    self->outcome_value = NULL;
+    buf_clear(&self->outcome);
+}
+
+static bay_err keep_value(task *self, json_val value)
+{
+    bay_err err = json_clone(value, &self->outcome_value);
+    if (err == BAY_OK) {
+        self->record.outcome = self->outcome_value->text;
+    }
+    return err;
+}
+
+void sdk_task_set_error(task *self, int code, bay_str text, json_val data)
+{
+    json_builder made;
+    json_val error;
+    json_writer *to = json_builder_init(&made, NULL, TASK_MAX_ROW);
+    json_open_object(to);
+    json_key_lit(to, "code");
+    json_put_int(to, code);
+    json_key_lit(to, "message");
+    json_put_str(to, text);
+    if (data.doc != NULL) {
+        json_key_lit(to, "data");
+        json_put_val(to, data);
+    }
+    json_close_object(to);
+    forget_outcome(self);
+    self->record.status = TASK_FAILED;
+    bay_err err = json_builder_view(&made, &error);
+    if (err != BAY_OK || keep_value(self, error) != BAY_OK) {
+        self->record.outcome = STR("{\"code\":-32603,\"message\":\"Out of memory\"}");
+    }
+    json_builder_drop(&made);
+}
+
+/* The result is written around the members, which a plain answer would take alone. */
+static bay_err keep_members(task *self, const call_note *note)
 {
     buf *out = &self->outcome;
-    buf_clear(out);
+    buf_lit(out, "{\"resultType\":\"complete\"");
+    buf_str(out, note->text.len > 0 ? STR(",") : STR(""));
+    size_t members_at = out->len;
+    buf_str(out, note->text);
+    buf_str(out, note->meta.len > 0 ? STR(",\"_meta\":{") : STR(""));
+    size_t meta_at = out->len;
+    buf_str(out, note->meta);
+    buf_str(out, note->meta.len > 0 ? STR("}}") : STR("}"));
+    if (out->err == BAY_OK) {
+        self->record.outcome = buf_view(out);
+        self->outcome_members = (bay_str){out->at + members_at, note->text.len};
+        self->outcome_meta = (bay_str){out->at + meta_at, note->meta.len};
+    }
+    return out->err;
+}
+
+static void set_outcome(task *self, const call_note *note)
+{
+    bay_err err = BAY_ERR_LIMIT;
+    if (note->kind != NOTE_RESULT && note->kind != NOTE_OBJECT) {
+        sdk_task_set_error(self, note->code, note->text, note->value);
+        return;
+    }
+    forget_outcome(self);
     self->record.status = TASK_COMPLETED;
     if (note->kind == NOTE_RESULT) {
-        buf_lit(out, "{\"resultType\":\"complete\"");
-        buf_str(out, note->text.len > 0 ? STR(",") : STR(""));
-        buf_str(out, note->text);
-        buf_char(out, '}');
-    } else if (note->kind == NOTE_OBJECT) {
-        buf_str(out, note->text);
-    } else {
-        self->record.status = TASK_FAILED;
-        buf_printf(out, "{\"code\":%lld,\"message\":", (long long)note->code);
-        json_quote(out, note->text);
-        if (note->data.len > 0) {
-            buf_lit(out, ",\"data\":");
-            buf_str(out, note->data);
-        }
-        buf_char(out, '}');
+        err = keep_members(self, note);
+    } else if (json_raw(note->value).len <= TASK_MAX_ROW) {
+        err = keep_value(self, note->value);
     }
-    self->record.outcome = buf_view(out);
-    if (out->err != BAY_OK) {
-        self->record.status = TASK_FAILED;
-        self->record.outcome =
-            STR("{\"code\":-32603,\"message\":\"The result is larger than a task may be\"}");
+    if (err != BAY_OK) {
+        sdk_task_set_error(self, RPC_INTERNAL_ERROR, STR("The result is larger than a task may be"),
+                           JSON_NONE);
     }
 }
 
@@ -99,43 +149,25 @@ static bay_err sink_message(bay_call *call, const call_note *note)
     return BAY_OK;
 }
 
-/* Members, as they stand in a buffer or a row; `memory` holds what is read. */
-static json_val read_members(bay_str members, arena *memory, json_doc *doc)
+static json_val answer_of(task *self, bay_str key)
 {
-    buf text;
-    bay_str kept;
-    buf_init(&text, TASK_MAX_ROW + 2);
-    buf_char(&text, '{');
-    buf_str(&text, members);
-    buf_char(&text, '}');
-    bool is_good = text.err == BAY_OK && arena_dup(memory, buf_view(&text), &kept) == BAY_OK &&
-                   json_parse(doc, kept, NULL, memory, NULL) == BAY_OK;
-    buf_fini(&text);
-    return is_good ? json_root(doc) : JSON_NONE;
+    return self->answers != NULL ? json_builder_get(self->answers, key) : JSON_NONE;
 }
 
 /* What was answered in an earlier run stands, if it still fits. */
 static void sink_ask(bay_call *call, question *one)
 {
     task *self = call->task;
-    arena memory;
-    json_doc doc;
-    arena_init(&memory, SIZE_MAX);
-    json_val given = JSON_NONE;
-    if (self->answers.len > 0) {
-        given =
-            json_get(read_members(str_from(buf_view(&self->answers), 1), &memory, &doc), one->key);
-    }
+    json_val given = answer_of(self, one->key);
     if (!json_is(given, JSON_MISSING) && sdk_call_question_check(one, given) == BAY_OK) {
         sdk_call_question_answered(one, BAY_OK, given);
-    } else {
-        one->state = QUESTION_ASKED;
-        if (!is_settled(self)) {
-            self->record.status = TASK_INPUT_REQUIRED;
-            sdk_task_save(self);
-        }
+        return;
     }
-    arena_fini(&memory);
+    one->state = QUESTION_ASKED;
+    if (!is_settled(self)) {
+        self->record.status = TASK_INPUT_REQUIRED;
+        sdk_task_save(self);
+    }
 }
 
 static void sink_pause(bay_call *call)
@@ -153,12 +185,36 @@ const call_sink sdk_task_sink = {
 
 /* ---- what clients do to it */
 
+static json_writer *open_answers(task *self)
+{
+    if (self->answers == NULL) {
+        self->answers = mem_alloc(sizeof(*self->answers));
+        if (self->answers == NULL) {
+            self->has_outgrown = true;
+            return NULL;
+        }
+        json_open_object(json_builder_init(self->answers, NULL, TASK_MAX_ROW));
+    }
+    return &self->answers->writer;
+}
+
 static void keep_answer(task *self, bay_str key, json_val response)
 {
-    buf_char(&self->answers, ',');
-    json_quote(&self->answers, key);
-    buf_char(&self->answers, ':');
-    buf_str(&self->answers, json_raw(response));
+    json_writer *out = open_answers(self);
+    if (out != NULL) {
+        json_key(out, key);
+        json_put_val(out, response);
+        self->has_outgrown = self->has_outgrown || out->out->err != BAY_OK;
+    }
+}
+
+void sdk_task_keep_answers(task *self, json_val answers)
+{
+    json_writer *out = json_count(answers) > 0 ? open_answers(self) : NULL;
+    if (out != NULL) {
+        json_put_members(out, answers, NULL, 0);
+        self->has_outgrown = self->has_outgrown || out->out->err != BAY_OK;
+    }
 }
 
 static question *find_question(const task *self, bay_str key)
@@ -199,13 +255,10 @@ static question *answerable(const task *self, json_val responses, json_val *out)
 static bool keep_early(task *self, json_val responses)
 {
     arena memory;
-    json_doc asked;
-    json_doc given;
     bool is_any = false;
     arena_init(&memory, SIZE_MAX);
-    if (self->asked_before.len > 0 && !is_settled(self)) {
-        json_val earlier = read_members(str_from(buf_view(&self->answers), 1), &memory, &given);
-        json_iter each = json_iter_of(read_members(self->asked_before, &memory, &asked));
+    if (!is_settled(self)) {
+        json_iter each = json_iter_of(self->asked_before);
         bay_str key;
         while (json_next(&each)) {
             if (json_str(each.key, &memory, &key) != BAY_OK) {
@@ -213,7 +266,7 @@ static bool keep_early(task *self, json_val responses)
             }
             json_val response = json_get(responses, key);
             if (!json_is(response, JSON_MISSING) && find_question(self, key) == NULL &&
-                json_is(json_get(earlier, key), JSON_MISSING)) {
+                json_is(answer_of(self, key), JSON_MISSING)) {
                 keep_answer(self, key, response);
                 is_any = true;
             }
@@ -263,18 +316,13 @@ void sdk_task_cancel(task *self)
     sdk_task_settle(self);
 }
 
-void sdk_task_inbox_read(task *self, bay_str inbox)
+void sdk_task_inbox_read(task *self, json_val inbox)
 {
-    arena memory;
-    json_doc doc;
     self->looking++;
-    arena_init(&memory, SIZE_MAX);
-    json_val root = inbox.len > 0 ? read_members(inbox, &memory, &doc) : JSON_NONE;
-    sdk_task_answer(self, json_get(root, STR("answers")));
-    if (json_true(json_get(root, STR("cancel")))) {
+    sdk_task_answer(self, json_get(inbox, STR("answers")));
+    if (json_true(json_get(inbox, STR("cancel")))) {
         sdk_task_cancel(self);
     }
-    arena_fini(&memory);
     self->looking--;
     sdk_task_settle(self);
 }

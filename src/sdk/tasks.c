@@ -36,7 +36,11 @@ void sdk_task_free(task *self)
         (void)map_remove(&self->of->by_id, self->record.id);
         self->of->live_count--;
     }
-    buf_fini(&self->answers);
+    if (self->answers != NULL) {
+        json_builder_drop(self->answers);
+        mem_free(self->answers);
+    }
+    mem_free(self->outcome_value);
     buf_fini(&self->outcome);
     buf_fini(&self->requests);
     arena_fini(&self->memory);
@@ -85,7 +89,6 @@ task *sdk_task_new(tasks *of, bay_call *call)
     self->of = of;
     self->call = call;
     arena_init(&self->memory, (size_t)TASK_MAX_ROW * 16);
-    buf_init(&self->answers, TASK_MAX_ROW);
     buf_init(&self->outcome, TASK_MAX_ROW);
     buf_init(&self->requests, TASK_MAX_ROW);
     return self;
@@ -107,9 +110,8 @@ bay_err sdk_task_keep_texts(task *self)
 {
     task_record *record = &self->record;
     bay_str *texts[] = {&record->tool,         &record->principal,   &record->arguments,
-                        &record->capabilities, &record->client_info, &record->message,
-                        &record->requests,     &record->inbox};
-    record->answers = record->outcome = (bay_str){NULL, 0};
+                        &record->capabilities, &record->client_info, &record->message};
+    record->requests = record->inbox = record->answers = record->outcome = (bay_str){NULL, 0};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         bay_err err = texts[i]->len == 0 ? BAY_OK : arena_dup(&self->memory, *texts[i], texts[i]);
         if (err != BAY_OK) {
