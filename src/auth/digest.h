@@ -6,9 +6,13 @@
 #include "json/json.h"
 
 enum {
+    DIGEST_BYTES = 32,
     DIGEST_TEXT_BYTES = 7 + 64,
     DIGEST_CANON_BYTES = 64 << 20, /* of a canonical form; a larger value counts as it is spelled */
 };
+
+/* SHA-256. Errors: as digest_sha256. Threads: any. Source: FIPS 180-4. */
+bay_err digest_bytes(bay_str bytes, unsigned char out[DIGEST_BYTES]) BAY_MUST_CHECK;
 
 /* Writes the SHA-256 digest of `bytes` as text, with a NUL behind it.
  * Owns: nothing. Errors: BAY_ERR_NOMEM; BAY_ERR_UNSUPPORTED in a library without OpenSSL. Units:

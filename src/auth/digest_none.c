@@ -8,3 +8,10 @@ bay_err digest_sha256(bay_str bytes, char out[DIGEST_TEXT_BYTES + 1])
     (void)out;
     return BAY_ERR_UNSUPPORTED;
 }
+
+bay_err digest_bytes(bay_str bytes, unsigned char out[DIGEST_BYTES])
+{
+    (void)bytes;
+    (void)out;
+    return BAY_ERR_UNSUPPORTED;
+}

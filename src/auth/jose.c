@@ -2,12 +2,15 @@
  * is read by our own strict JSON and base64 and checked here; OpenSSL (jose_primitive.c) gets
  * members that are base64url and headers that were read.
  *
- * A signature is tried with keys of the algorithm its header names only, and a key has one
- * algorithm, by its kind: there is no HMAC, so no public key can be mistaken for a secret. */
+ * A signature is tried with keys of the algorithm that its header names only, and an algorithm
+ * belongs to one kind of key: there is no HMAC, so no public key can be mistaken for a secret. */
 #include "auth/jose.h"
+
+#include <stdatomic.h>
 
 #include "auth/jose_internal.h"
 #include "auth/jose_primitive.h"
+#include "base/check.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "wire/base64.h"
@@ -17,7 +20,6 @@ enum {
     PRIVATE_BYTES = 64 << 10, /* of a private key's text */
     KEY_ID_BYTES = 256,
     RSA_EXPONENT_BYTES = 4,
-    RECENT_TOKENS = 256, /* whose signatures are not checked again */
     SIGNATURE_BYTES = JOSE_RSA_BITS_MOST / 8,
     SCRATCH_BYTES = 4 << 20, /* to read one text with */
 };
@@ -27,24 +29,18 @@ const json_limits jose_token_limits = {JOSE_TOKEN_BYTES, 16, 1 << 12};
 
 typedef struct jose_entry {
     jose_raw *raw;
-    bay_str id; /* "": it has none; a copy */
+    bay_str id;          /* "": it has none; a copy */
+    unsigned algorithms; /* one bit each: what it may be used with */
 } jose_entry;
 
 struct jose_key {
     jose_entry entry;
 };
 
-/* Tokens come with every request of their bearer; checking a signature costs as much as the rest of
- * a request. A digest's first byte says where it is remembered. */
-typedef struct jose_recent {
-    unsigned char digests[RECENT_TOKENS][JOSE_DIGEST_BYTES];
-    bool is_used[RECENT_TOKENS];
-} jose_recent;
-
 struct jose_keys {
+    atomic_uint references;
     size_t count;
     jose_entry entries[JOSE_KEYS];
-    jose_recent *recent;
 };
 
 static void entry_fini(jose_entry *self)
@@ -86,11 +82,11 @@ static size_t decoded(bay_str text, unsigned char *out_first, unsigned char *out
     return text.len / 4 * 3 + (text.len % 4 == 0 ? 0 : text.len % 4 - 1);
 }
 
-static bool is_coordinate(bay_str text)
+static bool has_bytes(bay_str text, size_t bytes)
 {
     unsigned char first = 0;
     unsigned char last = 0;
-    return decoded(text, &first, &last) == JOSE_EC_BYTES;
+    return decoded(text, &first, &last) == bytes;
 }
 
 static bool is_modulus(bay_str text)
@@ -123,15 +119,33 @@ bool jose_list_has(json_val list, bay_str word)
     return false;
 }
 
-/* RFC 7517 sections 4.2 to 4.4: what the key says that it is for. */
-static bool may(json_val key, bay_str operation, bay_str algorithm)
+/* The algorithms of a kind of key. */
+static unsigned algorithms_of(jose_kind kind)
+{
+    unsigned all = 0;
+    for (jose_algorithm at = JOSE_ES256; at < JOSE_ALGORITHMS; at++) {
+        all |= jose_algorithm_kind(at) == kind ? 1U << at : 0;
+    }
+    return all;
+}
+
+/* RFC 7517 sections 4.2 to 4.4: what the key says that it is for; 0: nothing of ours. */
+static unsigned purposes_of(json_val key, jose_kind kind, bay_str operation)
 {
     json_val use = json_get(key, STR("use"));
     json_val operations = json_get(key, STR("key_ops"));
     json_val named = json_get(key, STR("alg"));
-    return (json_is(use, JSON_MISSING) || json_str_eq(use, STR("sig"))) &&
-           (json_is(operations, JSON_MISSING) || jose_list_has(operations, operation)) &&
-           (json_is(named, JSON_MISSING) || json_str_eq(named, algorithm));
+    bay_str name;
+    jose_algorithm algorithm;
+    bool is_for_us = (json_is(use, JSON_MISSING) || json_str_eq(use, STR("sig"))) &&
+                     (json_is(operations, JSON_MISSING) || jose_list_has(operations, operation));
+    if (!is_for_us || json_is(named, JSON_MISSING)) {
+        return is_for_us ? algorithms_of(kind) : 0;
+    }
+    return json_str_plain(named, &name) && jose_algorithm_find(name, &algorithm) &&
+                   jose_algorithm_kind(algorithm) == kind
+               ? 1U << algorithm
+               : 0;
 }
 
 static bool id_is_fine(bay_str id)
@@ -151,41 +165,59 @@ static void take_member(jose_member *members, size_t *count, const char *name, b
     }
 }
 
-/* The members of the key's kind: its number, 0 when it is none of ours. */
-static size_t members_of(json_val key, bool is_private, jose_algorithm *out_algorithm,
+/* Of "kty" and "crv". False: none of ours. */
+static bool kind_of(json_val key, jose_kind *out)
+{
+    static const jose_kind curves[] = {JOSE_P256, JOSE_P384, JOSE_P521, JOSE_ED25519};
+    json_val type = json_get(key, STR("kty"));
+    json_val curve = json_get(key, STR("crv"));
+    *out = JOSE_RSA;
+    if (json_str_eq(type, STR("RSA"))) {
+        return true;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(curves); i++) {
+        bool is_okp = curves[i] == JOSE_ED25519;
+        if (json_str_eq(type, is_okp ? STR("OKP") : STR("EC")) &&
+            json_str_eq(curve, str_of(jose_kind_curve(curves[i])))) {
+            *out = curves[i];
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The members of a key of that kind: their number, 0 when they are none of ours. */
+static size_t members_of(json_val key, jose_kind kind, bool is_private,
                          jose_member members[JOSE_MEMBERS])
 {
     static const char *const factors[] = {"p", "q", "dp", "dq", "qi"};
     size_t count = 0;
+    size_t width = jose_kind_bytes(kind);
     bay_str secret = plain_member(key, STR("d"));
     if (is_private ? secret.len == 0 : !json_is(json_get(key, STR("d")), JSON_MISSING)) {
         return 0; /* a private key that was published is nobody's any more */
     }
-    if (json_str_eq(json_get(key, STR("kty")), STR("EC"))) {
-        bay_str x = plain_member(key, STR("x"));
-        bay_str y = plain_member(key, STR("y"));
-        if (!json_str_eq(json_get(key, STR("crv")), STR("P-256")) || !is_coordinate(x) ||
-            !is_coordinate(y) || (is_private && !is_coordinate(secret))) {
-            return 0;
-        }
-        *out_algorithm = JOSE_ES256;
-        take_member(members, &count, "x", x);
-        take_member(members, &count, "y", y);
-    } else if (json_str_eq(json_get(key, STR("kty")), STR("RSA"))) {
+    if (kind == JOSE_RSA) {
         bay_str n = plain_member(key, STR("n"));
         bay_str e = plain_member(key, STR("e"));
         if (!is_modulus(n) || !is_exponent(e) ||
             !json_is(json_get(key, STR("oth")), JSON_MISSING)) {
             return 0;
         }
-        *out_algorithm = JOSE_RS256;
         take_member(members, &count, "n", n);
         take_member(members, &count, "e", e);
-        for (size_t i = 0; is_private && i < sizeof(factors) / sizeof(factors[0]); i++) {
+        for (size_t i = 0; is_private && i < ARRAY_LEN(factors); i++) {
             take_member(members, &count, factors[i], plain_member(key, str_of(factors[i])));
         }
     } else {
-        return 0;
+        bay_str x = plain_member(key, STR("x"));
+        bay_str y = kind != JOSE_ED25519 ? plain_member(key, STR("y")) : STR("");
+        if (!has_bytes(x, width) || (kind != JOSE_ED25519 && !has_bytes(y, width)) ||
+            (is_private && !has_bytes(secret, width))) {
+            return 0;
+        }
+        take_member(members, &count, "x", x);
+        take_member(members, &count, "y", y);
     }
     if (is_private) {
         take_member(members, &count, "d", secret);
@@ -197,20 +229,20 @@ static size_t members_of(json_val key, bool is_private, jose_algorithm *out_algo
 static bay_err read_key(json_val key, bool is_private, arena *memory, jose_entry *out)
 {
     jose_member members[JOSE_MEMBERS];
-    jose_algorithm algorithm = JOSE_ES256;
+    jose_kind kind = JOSE_RSA;
     json_val id = json_get(key, STR("kid"));
     bay_str id_text = {"", 0};
     if (json_is(id, JSON_STRING) && json_str(id, memory, &id_text) == BAY_ERR_NOMEM) {
         return BAY_ERR_NOMEM;
     }
-    size_t count = members_of(key, is_private, &algorithm, members);
-    if (count == 0 || (!json_is(id, JSON_MISSING) && id_text.len == 0) || !id_is_fine(id_text) ||
-        !may(key, is_private ? STR("sign") : STR("verify"),
-             algorithm == JOSE_ES256 ? STR("ES256") : STR("RS256"))) {
+    size_t count = kind_of(key, &kind) ? members_of(key, kind, is_private, members) : 0;
+    unsigned algorithms = purposes_of(key, kind, is_private ? STR("sign") : STR("verify"));
+    if (count == 0 || algorithms == 0 || (!json_is(id, JSON_MISSING) && id_text.len == 0) ||
+        !id_is_fine(id_text)) {
         return BAY_ERR_INVALID;
     }
-    jose_entry entry = {.raw = NULL};
-    bay_err err = jose_raw_new(algorithm, members, count, &entry.raw);
+    jose_entry entry = {.algorithms = algorithms};
+    bay_err err = jose_raw_new(kind, members, count, &entry.raw);
     if (err != BAY_OK) {
         return err;
     }
@@ -244,17 +276,29 @@ bay_err jose_read_object(json_doc *out, bay_str text, const json_limits *limits,
 
 /* --- private keys ----------------------------------------------------------------------------- */
 
-/* A private key whose halves do not belong together signs what nobody can verify. */
-static bay_err try_pair(const jose_raw *raw)
+/* By which a private key signs: the first of those that it may be used with. */
+static jose_algorithm algorithm_of(const jose_entry *self)
 {
-    static const bay_str header[] = {STR_INIT("eyJhbGciOiJFUzI1NiJ9"),
-                                     STR_INIT("eyJhbGciOiJSUzI1NiJ9")};
+    jose_algorithm usual = jose_kind_algorithm(jose_raw_kind(self->raw));
+    if ((self->algorithms & 1U << usual) != 0) {
+        return usual;
+    }
+    jose_algorithm at = JOSE_ES256;
+    while ((self->algorithms & 1U << at) == 0) {
+        at++;
+    }
+    return at;
+}
+
+/* A private key whose halves do not belong together signs what nobody can verify. */
+static bay_err try_pair(const jose_entry *entry)
+{
     buf signature;
     buf_init(&signature, 4 * SIGNATURE_BYTES);
-    bay_str by = header[jose_raw_algorithm(raw)];
-    bay_err err = jose_raw_sign(raw, by, STR("YWJj"), &signature);
+    jose_algorithm by = algorithm_of(entry);
+    bay_err err = jose_raw_sign(entry->raw, by, STR("e30"), STR("YWJj"), &signature);
     if (err == BAY_OK) {
-        err = jose_raw_verify(raw, by, STR("YWJj"), buf_view(&signature));
+        err = jose_raw_verify(entry->raw, by, STR("e30"), STR("YWJj"), buf_view(&signature));
     }
     buf_fini(&signature);
     return err == BAY_ERR_DENIED ? BAY_ERR_INVALID : err;
@@ -271,6 +315,7 @@ static bay_err read_private(bay_str text, jose_entry *out, bay_diag *diag)
         if (err == BAY_ERR_SYNTAX) {
             return diag_set(diag, err, "no private key in PEM without a passphrase, and no JWK");
         }
+        out->algorithms = err == BAY_OK ? algorithms_of(jose_raw_kind(out->raw)) : 0;
         return err;
     }
     arena memory;
@@ -315,10 +360,12 @@ bay_err jose_key_new(bay_str text, bay_str key_id, jose_key **out, bay_diag *dia
     jose_entry entry = {.raw = NULL};
     bay_err err = read_private(text, &entry, diag);
     if (err == BAY_OK) {
-        err = try_pair(entry.raw);
+        err = try_pair(&entry);
     }
     if (err == BAY_ERR_INVALID) {
-        err = diag_set(diag, err, "the private key is neither EC P-256 nor RSA of %d to %d bits",
+        err = diag_set(diag, err,
+                       "the private key is none of EC (P-256, P-384, P-521), Ed25519 and RSA of "
+                       "%d to %d bits",
                        JOSE_RSA_BITS_LEAST, JOSE_RSA_BITS_MOST);
     }
     if (err == BAY_OK) {
@@ -351,49 +398,23 @@ bay_str jose_key_id(const jose_key *self)
 
 bay_err jose_key_public(const jose_key *self, buf *out)
 {
-    static const char *const members[][2] = {{"x", "y"}, {"n", "e"}};
-    const jose_raw *raw = self->entry.raw;
-    jose_algorithm algorithm = jose_raw_algorithm(raw);
-    json_writer writer;
-    json_writer_init(&writer, out);
-    json_open_object(&writer);
-    json_key_lit(&writer, "keys");
-    json_open_array(&writer);
-    json_open_object(&writer);
-    json_key_lit(&writer, "kty");
-    json_put_str(&writer, algorithm == JOSE_ES256 ? STR("EC") : STR("RSA"));
-    if (algorithm == JOSE_ES256) {
-        json_key_lit(&writer, "crv");
-        json_put_str(&writer, STR("P-256"));
-    }
-    for (size_t i = 0; i < 2; i++) {
-        json_key(&writer, str_of(members[algorithm][i]));
-        json_put_str(&writer, jose_raw_member(raw, members[algorithm][i]));
-    }
-    json_key_lit(&writer, "use");
-    json_put_str(&writer, STR("sig"));
-    json_key_lit(&writer, "alg");
-    json_put_str(&writer, algorithm == JOSE_ES256 ? STR("ES256") : STR("RS256"));
-    json_key_lit(&writer, "kid");
-    json_put_str(&writer, self->entry.id);
-    json_close_object(&writer);
-    json_close_array(&writer);
-    json_close_object(&writer);
+    buf_lit(out, "{\"keys\":[{");
+    jose_raw_write_public(self->entry.raw, out);
+    buf_printf(out, ",\"use\":\"sig\",\"alg\":\"%s\",\"kid\":",
+               jose_algorithm_name(algorithm_of(&self->entry)));
+    json_quote(out, self->entry.id);
+    buf_lit(out, "}]}");
     return out->err;
 }
 
 /* --- sets of public keys ---------------------------------------------------------------------- */
 
-static bay_err add_key(jose_keys *self, json_val key, arena *memory, bay_diag *diag)
+static bay_err add_key(jose_keys *self, json_val key, arena *memory)
 {
     jose_entry entry;
     bay_err err = read_key(key, false, memory, &entry);
     if (err == BAY_ERR_INVALID) {
         return BAY_OK;
-    }
-    if (err == BAY_OK && self->count == JOSE_KEYS) {
-        entry_fini(&entry);
-        return diag_set(diag, BAY_ERR_LIMIT, "a key set of more than %d keys", JOSE_KEYS);
     }
     if (err == BAY_OK) {
         self->entries[self->count++] = entry;
@@ -406,15 +427,19 @@ static bay_err add_keys(jose_keys *self, json_val root, arena *memory, bay_diag 
     json_val list = json_get(root, STR("keys"));
     if (json_is(list, JSON_MISSING)) {
         return json_is(json_get(root, STR("kty")), JSON_STRING)
-                   ? add_key(self, root, memory, diag)
+                   ? add_key(self, root, memory)
                    : diag_set(diag, BAY_ERR_SYNTAX, "neither a key set nor a key");
     }
     if (!json_is(list, JSON_ARRAY)) {
         return diag_set(diag, BAY_ERR_SYNTAX, "the keys of a key set are a list");
     }
+    /* those that do not count as well: to find that out takes time */
+    if (json_count(list) > JOSE_KEYS) {
+        return diag_set(diag, BAY_ERR_LIMIT, "a key set of more than %d keys", JOSE_KEYS);
+    }
     bay_err err = BAY_OK;
     for (json_iter it = json_iter_of(list); err == BAY_OK && json_next(&it);) {
-        err = add_key(self, it.value, memory, diag);
+        err = add_key(self, it.value, memory);
     }
     return err;
 }
@@ -428,11 +453,7 @@ bay_err jose_keys_new(bay_str text, jose_keys **out, bay_diag *diag)
     if (self == NULL) {
         return diag_set(diag, BAY_ERR_NOMEM, "out of memory");
     }
-    self->recent = mem_zalloc(sizeof(*self->recent));
-    if (self->recent == NULL) {
-        jose_keys_free(self);
-        return diag_set(diag, BAY_ERR_NOMEM, "out of memory");
-    }
+    atomic_init(&self->references, 1);
     arena memory;
     json_doc doc;
     arena_init(&memory, SCRATCH_BYTES);
@@ -449,29 +470,24 @@ bay_err jose_keys_new(bay_str text, jose_keys **out, bay_diag *diag)
     return BAY_OK;
 }
 
+jose_keys *jose_keys_ref(jose_keys *self)
+{
+    if (self != NULL) {
+        atomic_fetch_add_explicit(&self->references, 1, memory_order_relaxed);
+    }
+    return self;
+}
+
 void jose_keys_free(jose_keys *self)
 {
-    if (self == NULL) {
+    if (self == NULL ||
+        atomic_fetch_sub_explicit(&self->references, 1, memory_order_acq_rel) != 1) {
         return;
     }
     for (size_t i = 0; i < self->count; i++) {
         entry_fini(&self->entries[i]);
     }
-    mem_free(self->recent);
     mem_free(self);
-}
-
-bool jose_keys_recall(const jose_keys *self, const unsigned char digest[JOSE_DIGEST_BYTES])
-{
-    const jose_recent *recent = self->recent;
-    return recent->is_used[digest[0]] &&
-           memcmp(recent->digests[digest[0]], digest, JOSE_DIGEST_BYTES) == 0;
-}
-
-void jose_keys_remember(const jose_keys *self, const unsigned char digest[JOSE_DIGEST_BYTES])
-{
-    memcpy(self->recent->digests[digest[0]], digest, JOSE_DIGEST_BYTES);
-    self->recent->is_used[digest[0]] = true;
 }
 
 size_t jose_keys_count(const jose_keys *self)
@@ -483,12 +499,11 @@ size_t jose_keys_count(const jose_keys *self)
 
 static void write_header(const jose_key *key, bay_str typ, bay_str jku, buf *out)
 {
-    bool is_ec = jose_raw_algorithm(key->entry.raw) == JOSE_ES256;
     json_writer writer;
     json_writer_init(&writer, out);
     json_open_object(&writer);
     json_key_lit(&writer, "alg");
-    json_put_str(&writer, is_ec ? STR("ES256") : STR("RS256"));
+    json_put_str(&writer, str_of(jose_algorithm_name(algorithm_of(&key->entry))));
     json_key_lit(&writer, "kid");
     json_put_str(&writer, key->entry.id);
     if (typ.len > 0) {
@@ -519,7 +534,8 @@ bay_err jose_sign(const jose_key *key, bay_str payload, bay_str typ, bay_str jku
         err = encoded.err != BAY_OK ? encoded.err : text.err;
     }
     if (err == BAY_OK) {
-        err = jose_raw_sign(key->entry.raw, buf_view(&encoded), buf_view(&text), out_signature);
+        err = jose_raw_sign(key->entry.raw, algorithm_of(&key->entry), buf_view(&encoded),
+                            buf_view(&text), out_signature);
     }
     if (err == BAY_OK) {
         buf_str(out_protected, buf_view(&encoded));
@@ -556,14 +572,13 @@ bay_err jose_read_header(bay_str encoded, arena *memory, jose_header *out)
     json_val root = json_root(&out->doc);
     json_val id = json_get(root, STR("kid"));
     json_val algorithm = json_get(root, STR("alg"));
-    bool is_ec = json_str_eq(algorithm, STR("ES256"));
-    if ((!is_ec && !json_str_eq(algorithm, STR("RS256"))) ||
+    bay_str name;
+    if (!json_str_plain(algorithm, &name) || !jose_algorithm_find(name, &out->algorithm) ||
         !json_is(json_get(root, STR("crit")), JSON_MISSING) ||
         !json_is(json_get(root, STR("b64")), JSON_MISSING) ||
         (!json_is(id, JSON_MISSING) && !json_is(id, JSON_STRING))) {
         return BAY_ERR_DENIED;
     }
-    out->algorithm = is_ec ? JOSE_ES256 : JOSE_RS256;
     out->key_id = (bay_str){"", 0};
     err = json_is(id, JSON_STRING) ? json_str(id, memory, &out->key_id) : BAY_OK;
     return err == BAY_OK || err == BAY_ERR_NOMEM ? err : BAY_ERR_DENIED;
@@ -571,15 +586,22 @@ bay_err jose_read_header(bay_str encoded, arena *memory, jose_header *out)
 
 static bool signature_is_whole(bay_str text, jose_algorithm algorithm)
 {
+    jose_kind kind = jose_algorithm_kind(algorithm);
     unsigned char first = 0;
     unsigned char last = 0;
     size_t len = text.len <= 2 * SIGNATURE_BYTES ? decoded(text, &first, &last) : 0;
-    return algorithm == JOSE_ES256
-               ? len == (size_t)2 * JOSE_EC_BYTES
-               : len >= JOSE_RSA_BITS_LEAST / 8 && len <= JOSE_RSA_BITS_MOST / 8;
+    return kind == JOSE_RSA ? len >= JOSE_RSA_BITS_LEAST / 8 && len <= JOSE_RSA_BITS_MOST / 8
+                            : len == 2 * jose_kind_bytes(kind);
 }
 
-/* `payload` in base64url. */
+/* May this key have made a signature whose header says so? */
+static bool is_meant(const jose_entry *entry, const jose_header *header)
+{
+    bool is_named =
+        header->key_id.len == 0 || entry->id.len == 0 || str_eq(entry->id, header->key_id);
+    return is_named && (entry->algorithms & 1U << header->algorithm) != 0;
+}
+
 bay_err jose_verify_encoded(const jose_keys *keys, const jose_header *header, bay_str encoded,
                             bay_str payload, bay_str signature)
 {
@@ -593,13 +615,29 @@ bay_err jose_verify_encoded(const jose_keys *keys, const jose_header *header, ba
     bay_err err = BAY_ERR_DENIED;
     for (size_t i = 0; i < keys->count && err == BAY_ERR_DENIED; i++) {
         const jose_entry *entry = &keys->entries[i];
-        bool is_named =
-            header->key_id.len == 0 || entry->id.len == 0 || str_eq(entry->id, header->key_id);
-        if (is_named && jose_raw_algorithm(entry->raw) == header->algorithm) {
-            err = jose_raw_verify(entry->raw, encoded, payload, signature);
+        if (is_meant(entry, header)) {
+            err = jose_raw_verify(entry->raw, header->algorithm, encoded, payload, signature);
         }
     }
     return err;
+}
+
+size_t jose_keys_named(const jose_keys *keys, const jose_header *header)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < keys->count; i++) {
+        const jose_entry *entry = &keys->entries[i];
+        count += (entry->algorithms & 1U << header->algorithm) != 0 &&
+                         (header->key_id.len == 0 || str_eq(entry->id, header->key_id))
+                     ? 1
+                     : 0;
+    }
+    return count;
+}
+
+bay_err jose_keys_thumbprint(const jose_keys *keys, buf *out)
+{
+    return keys->count == 1 ? jose_raw_thumbprint(keys->entries[0].raw, out) : BAY_ERR_INVALID;
 }
 
 bay_err jose_verify(const jose_keys *keys, bay_str protected_header, bay_str payload,

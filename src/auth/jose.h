@@ -1,6 +1,7 @@
-/* JSON Object Signing, on OpenSSL: keys, key sets, detached JWS, JWT. ES256 and RS256, nothing else
- * ("none" and symmetric algorithms are refused wherever they come from). In a library without
- * OpenSSL every function answers BAY_ERR_UNSUPPORTED. */
+/* JSON Object Signing, on OpenSSL: keys, key sets, detached JWS. ES256, ES384, ES512, RS256, RS384,
+ * RS512, PS256, PS384, PS512 and EdDSA (Ed25519); "none" and symmetric algorithms are refused
+ * wherever they come from. In a library without OpenSSL every function answers
+ * BAY_ERR_UNSUPPORTED. */
 #ifndef AUTH_JOSE_H
 #define AUTH_JOSE_H
 
@@ -12,12 +13,13 @@ typedef struct jose_key jose_key;   /* private */
 typedef struct jose_keys jose_keys; /* a set of public keys */
 
 enum {
-    JOSE_KEYS = 64,                /* of one set */
+    JOSE_KEYS = 100,               /* of one set */
     JOSE_KEYSET_BYTES = 256 << 10, /* of its text */
     JOSE_TOKEN_BYTES = 16 << 10,   /* of one JWT or JWS header */
 };
 
-/* A private key: PEM (PKCS 8, EC P-256 or RSA of at least 2,048 bits) or a JWK. `key_id` "": the
+/* A private key: PEM (PKCS 8; EC P-256, P-384 or P-521, Ed25519, RSA of 2,048 to 8,192 bits) or a
+ * JWK, whose `alg` says how it signs; without one RSA signs by RS256. `key_id` "": the
  * JWK's, else its RFC 7638 thumbprint. Owns: the caller; copies, wiped at the end.
  * Errors: BAY_ERR_INVALID, BAY_ERR_SYNTAX with `diag` (never a part of the key), BAY_ERR_NOMEM. */
 bay_err jose_key_new(bay_str text, bay_str key_id, jose_key **out, bay_diag *diag) BAY_MUST_CHECK;
@@ -29,13 +31,16 @@ bay_err jose_key_public(const jose_key *self, buf *out) BAY_MUST_CHECK;
 /* A JWK set (RFC 7517) or one JWK. Keys that do not count are skipped: of other kinds, curves or
  * sizes, for encryption, for other algorithms, malformed, or private ones, which a public set must
  * not have.
- * Owns: the caller. Errors: BAY_ERR_SYNTAX (no such JSON, or a member twice), BAY_ERR_LIMIT,
- * BAY_ERR_NOMEM.
- * Units: bytes. Threads: a set is one thread's at a time, in all functions here.
- * Source: RFC 7517, RFC 7518 section 6. */
+ * Owns: the caller, one reference. Errors: BAY_ERR_SYNTAX (no such JSON, or a member twice),
+ * BAY_ERR_LIMIT, BAY_ERR_NOMEM. Units: bytes. Threads: any; a set is immutable. Source: RFC 7517,
+ * RFC 7518 section 6, RFC 8037 section 2. */
 bay_err jose_keys_new(bay_str text, jose_keys **out, bay_diag *diag) BAY_MUST_CHECK;
-void jose_keys_free(jose_keys *self);
+jose_keys *jose_keys_ref(jose_keys *self); /* NULL is fine, also below */
+void jose_keys_free(jose_keys *self);      /* gives one reference back */
 size_t jose_keys_count(const jose_keys *self);
+/* Appends the RFC 7638 thumbprint of a set of one key, base64url. Errors: BAY_ERR_INVALID: of
+ * another number; BAY_ERR_NOMEM. */
+bay_err jose_keys_thumbprint(const jose_keys *self, buf *out) BAY_MUST_CHECK;
 
 /* Signs `payload`; appends the protected header and the signature, both base64url.
  * `typ` and `jku` may be "". */
@@ -47,27 +52,5 @@ bay_err jose_sign(const jose_key *key, bay_str payload, bay_str typ, bay_str jku
  * `signature` are base64url. Source: RFC 7515 section 5.2. */
 bay_err jose_verify(const jose_keys *keys, bay_str protected_header, bay_str payload,
                     bay_str signature) BAY_MUST_CHECK;
-
-typedef struct jose_claims {
-    bay_str subject;
-    bay_str issuer;
-    bay_str client;         /* `client_id`, or `azp`; "" */
-    bay_str scopes;         /* `scope`, or `scp` joined by spaces */
-    uint64_t expires_at_ms; /* since 1970 */
-    json_val all;
-} jose_claims;
-
-typedef struct jose_expected {
-    bay_str issuer;   /* "": any */
-    bay_str audience; /* must be `aud` or in it; "": refused when there is one */
-    uint64_t now_ms;
-    uint32_t leeway_ms; /* 60,000 */
-} jose_expected;
-
-/* A compact JWT: signature, `exp` (must be there), `nbf`, `iat` not in the future, issuer,
- * audience. Errors: BAY_ERR_DENIED (with why in `diag`, never the token), BAY_ERR_SYNTAX,
- * BAY_ERR_LIMIT. */
-bay_err jose_token_verify(const jose_keys *keys, bay_str token, const jose_expected *expected,
-                          arena *memory, jose_claims *out, bay_diag *diag) BAY_MUST_CHECK;
 
 #endif

@@ -14,11 +14,6 @@ bool jose_list_has(json_val list, bay_str word);
 bay_err jose_read_object(json_doc *out, bay_str text, const json_limits *limits, arena *memory,
                          const char *what, bay_diag *diag) BAY_MUST_CHECK;
 
-/* Was the signature of this very token found good under these keys not long ago? Nothing else of it
- * is remembered: what it says is checked each time. */
-bool jose_keys_recall(const jose_keys *self, const unsigned char digest[JOSE_DIGEST_BYTES]);
-void jose_keys_remember(const jose_keys *self, const unsigned char digest[JOSE_DIGEST_BYTES]);
-
 typedef struct jose_header {
     json_doc doc;
     jose_algorithm algorithm;
@@ -30,5 +25,8 @@ bay_err jose_read_header(bay_str encoded, arena *memory, jose_header *out) BAY_M
 /* `payload` in base64url. Errors: BAY_ERR_DENIED, BAY_ERR_NOMEM. */
 bay_err jose_verify_encoded(const jose_keys *keys, const jose_header *header, bay_str encoded,
                             bay_str payload, bay_str signature) BAY_MUST_CHECK;
+/* How many keys of the set may have made what this header is of: of its algorithm, and with its
+ * `kid` if it has one. */
+size_t jose_keys_named(const jose_keys *keys, const jose_header *header);
 
 #endif

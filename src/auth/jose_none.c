@@ -43,6 +43,11 @@ bay_err jose_keys_new(bay_str text, jose_keys **out, bay_diag *diag)
     return jose_refuse(diag);
 }
 
+jose_keys *jose_keys_ref(jose_keys *self)
+{
+    return self; /* NULL: there is none */
+}
+
 void jose_keys_free(jose_keys *self)
 {
     (void)self; /* NULL: there is none */
@@ -76,13 +81,9 @@ bay_err jose_verify(const jose_keys *keys, bay_str protected_header, bay_str pay
     return BAY_ERR_UNSUPPORTED;
 }
 
-bay_err jose_token_verify(const jose_keys *keys, bay_str token, const jose_expected *expected,
-                          arena *memory, jose_claims *out, bay_diag *diag)
+bay_err jose_keys_thumbprint(const jose_keys *self, buf *out)
 {
-    (void)keys;
-    (void)token;
-    (void)expected;
-    (void)memory;
+    (void)self;
     (void)out;
-    return jose_refuse(diag);
+    return BAY_ERR_UNSUPPORTED;
 }

@@ -9,20 +9,26 @@
 #include "base/str.h"
 #include "json/utf8.h"
 
-/* The texts lie behind the struct. */
+/* A gateway remembers one for each token that is in use: it is small. The texts lie behind the
+ * struct, the binding first; issuer, subject and client are parts of it. */
 struct auth_principal {
     atomic_uint references;
-    principal_proof proof;
+    uint8_t proof;
+    uint16_t identity_len; /* the identity is the beginning of the binding */
+    uint16_t binding_len;
+    uint16_t scopes_len;
+    uint16_t places[3]; /* in the binding: of issuer, subject, client */
+    uint16_t lens[3];
     uint64_t expires_at_ms;
     const auth_principal *actor; /* counted */
-    bay_str binding;
-    size_t identity_len; /* the identity is the beginning of the binding */
-    bay_str issuer;      /* these three are parts of the binding */
-    bay_str subject;
-    bay_str client;
-    bay_str scopes;
-    json_doc *claims; /* NULL: none */
+    json_doc *claims;            /* NULL: none */
+    char text[];
 };
+
+_Static_assert(PRINCIPAL_IDENTITY_BYTES <= UINT16_MAX && PRINCIPAL_SCOPES_BYTES <= UINT16_MAX,
+               "lengths of two bytes");
+
+enum { ISSUER, SUBJECT, CLIENT };
 
 static const char *const proof_names[PRINCIPAL_PROOFS] = {
     [PRINCIPAL_LOCAL] = "local", [PRINCIPAL_PROGRAM] = "program",         [PRINCIPAL_KEY] = "key",
@@ -93,35 +99,39 @@ bay_err principal_new(const principal_parts *parts, const auth_principal **out)
         return err;
     }
     buf_str(&binding, str_of(proof_names[parts->proof]));
-    size_t issuer = write_part(&binding, parts->issuer);
-    size_t subject = write_part(&binding, parts->subject);
-    size_t identity_len = binding.len;
-    size_t client = write_part(&binding, parts->client);
+    const bay_str texts[] = {parts->issuer, parts->subject, parts->client};
+    size_t places[ARRAY_LEN(texts)];
+    size_t identity_len = 0;
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        places[i] = write_part(&binding, texts[i]);
+        identity_len = i == SUBJECT ? binding.len : identity_len;
+    }
     CHECK(binding.err == BAY_OK);
-
-    auth_principal *self = mem_zalloc(sizeof(*self) + binding.len + parts->scopes.len);
+    json_doc *claims = NULL;
+    if (!json_is(parts->claims, JSON_MISSING)) {
+        err = json_clone(parts->claims, &claims);
+    }
+    auth_principal *self =
+        err == BAY_OK ? mem_zalloc(sizeof(*self) + binding.len + parts->scopes.len) : NULL;
     if (self == NULL) {
+        mem_free(claims);
         return BAY_ERR_NOMEM;
     }
-    char *at = (char *)(self + 1);
-    memcpy(at, binding.at, binding.len);
-    if (parts->scopes.len > 0) {
-        memcpy(at + binding.len, parts->scopes.at, parts->scopes.len);
-    }
+    char *at = self->text;
+    str_put(&at, buf_view(&binding));
+    str_put(&at, parts->scopes);
     atomic_init(&self->references, 1);
-    self->proof = parts->proof;
+    self->proof = (uint8_t)parts->proof;
+    self->identity_len = (uint16_t)identity_len;
+    self->binding_len = (uint16_t)binding.len;
+    self->scopes_len = (uint16_t)parts->scopes.len;
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        self->places[i] = (uint16_t)places[i];
+        self->lens[i] = (uint16_t)texts[i].len;
+    }
     self->expires_at_ms = parts->expires_at_ms;
     self->actor = principal_ref(parts->actor);
-    self->binding = (bay_str){at, binding.len};
-    self->identity_len = identity_len;
-    self->issuer = (bay_str){at + issuer, parts->issuer.len};
-    self->subject = (bay_str){at + subject, parts->subject.len};
-    self->client = (bay_str){at + client, parts->client.len};
-    self->scopes = (bay_str){at + binding.len, parts->scopes.len};
-    if (parts->claims.doc != NULL && (err = json_clone(parts->claims, &self->claims)) != BAY_OK) {
-        principal_unref(self);
-        return err;
-    }
+    self->claims = claims;
     *out = self;
     return BAY_OK;
 }
@@ -214,32 +224,37 @@ static const bay_str nothing = STR_INIT("");
 
 bay_str principal_identity(const auth_principal *self)
 {
-    return self != NULL ? str_head(self->binding, self->identity_len) : nothing;
+    return self != NULL ? (bay_str){self->text, self->identity_len} : nothing;
 }
 
 bay_str principal_binding(const auth_principal *self)
 {
-    return self != NULL ? self->binding : nothing;
+    return self != NULL ? (bay_str){self->text, self->binding_len} : nothing;
+}
+
+static bay_str part_of(const auth_principal *self, int part)
+{
+    return self != NULL ? (bay_str){self->text + self->places[part], self->lens[part]} : nothing;
 }
 
 bay_str principal_issuer(const auth_principal *self)
 {
-    return self != NULL ? self->issuer : nothing;
+    return part_of(self, ISSUER);
 }
 
 bay_str principal_subject(const auth_principal *self)
 {
-    return self != NULL ? self->subject : nothing;
+    return part_of(self, SUBJECT);
 }
 
 bay_str principal_client(const auth_principal *self)
 {
-    return self != NULL ? self->client : nothing;
+    return part_of(self, CLIENT);
 }
 
 bay_str principal_scopes(const auth_principal *self)
 {
-    return self != NULL ? self->scopes : nothing;
+    return self != NULL ? (bay_str){self->text + self->binding_len, self->scopes_len} : nothing;
 }
 
 const auth_principal *principal_actor(const auth_principal *self)

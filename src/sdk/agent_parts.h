@@ -15,6 +15,7 @@
 #include "a2a/dialect.h"
 #include "a2a/security.h"
 #include "a2a_transport/router.h"
+#include "auth/access_token.h"
 #include "auth/card_signature.h"
 #include "auth/jose.h"
 #include "base/list.h"

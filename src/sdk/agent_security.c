@@ -351,21 +351,18 @@ static bay_err verify_by_program(const agent_scheme *self, bay_str credential, b
 
 static bay_err verify_token(const agent_scheme *self, bay_str credential, bay_grant *grant)
 {
-    jose_claims claims;
-    jose_expected expected = {.issuer = self->issuer,
-                              .audience = self->audience,
-                              .now_ms = loop_time_ms(),
-                              .leeway_ms = LEEWAY_MS};
-    bay_err err =
-        jose_token_verify(self->trusted, credential, &expected, grant->memory, &claims, NULL);
+    access_token token;
+    access_claims claims;
+    bay_err err = access_token_read(credential, grant->memory, &token, NULL);
+    access_rules rules = {.issuer = self->issuer.len > 0 ? self->issuer : token.issuer,
+                          .audiences = &self->audience,
+                          .audience_count = 1,
+                          .now_ms = loop_time_ms(),
+                          .skew_ms = LEEWAY_MS};
+    err = err == BAY_OK ? access_token_check(&token, &rules, grant->memory, &claims, NULL) : err;
+    err = err == BAY_OK ? access_token_verify(&token, self->trusted, NULL) : err;
     if (err == BAY_OK) {
-        grant->who = (principal_parts){.proof = PRINCIPAL_TOKEN,
-                                       .issuer = claims.issuer,
-                                       .subject = claims.subject,
-                                       .client = claims.client,
-                                       .scopes = claims.scopes,
-                                       .claims = claims.all,
-                                       .expires_at_ms = claims.expires_at_ms};
+        grant->who = claims.who;
     }
     return err == BAY_ERR_NOMEM ? err : err == BAY_OK ? BAY_OK : BAY_ERR_DENIED;
 }

@@ -1,12 +1,14 @@
-/* Keys, headers and tokens from strangers. Three things are made of an input: a key set, a
- * protected header and a token; signatures are genuine where the first byte says so, made by a key
- * that is known, so that what is behind the signature is reached. Nothing crashes; what is believed
- * was signed by us over just these bytes, and a token that is believed says when it ends. */
+/* Keys, headers and tokens from strangers. Four things are made of an input: a key set, a protected
+ * header, a token, and what an authorization server says of one; signatures are genuine where the
+ * first byte says so, made by a key that is known, so that what is behind the signature is reached.
+ * Nothing crashes; what is believed was signed by us over just these bytes, and a token that is
+ * believed says when it ends. */
 #include <openssl/evp.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "auth/access_token.h"
 #include "auth/card_signature.h"
 #include "auth/jose.h"
 #include "auth/jose_primitive.h"
@@ -28,7 +30,7 @@ static jose_raw *signer(void)
     static jose_raw *made;
     if (made == NULL) {
         const jose_member members[] = {{"x", STR(X)}, {"y", STR(Y)}, {"d", STR(D)}};
-        CHECK(jose_raw_new(JOSE_ES256, members, 3, &made) == BAY_OK);
+        CHECK(jose_raw_new(JOSE_P256, members, 3, &made) == BAY_OK);
     }
     return made;
 }
@@ -78,34 +80,65 @@ static void write_token(bay_str header, bay_str payload, buf *out)
     buf_str(out, buf_view(&parts[1]));
     buf_char(out, '.');
     /* Our headers name their key's algorithm. */
-    (void)!jose_raw_sign(signer(), buf_view(&parts[0]), buf_view(&parts[1]), out);
+    (void)!jose_raw_sign(signer(), JOSE_ES256, buf_view(&parts[0]), buf_view(&parts[1]), out);
     buf_fini(&parts[0]);
     buf_fini(&parts[1]);
 }
 
-static void try_token(bay_str token)
+static void try_token(bay_str text)
 {
-    const jose_expected expected[] = {
-        {.issuer = STR("i"), .audience = STR("a"), .now_ms = 1000000, .leeway_ms = 1000},
-        {.now_ms = 1000000}};
+    static const bay_str audience = STR_INIT("a");
+    const access_rules rules[] = {{.issuer = STR("i"),
+                                   .audiences = &audience,
+                                   .audience_count = 1,
+                                   .now_ms = 1000000,
+                                   .skew_ms = 1000},
+                                  {.issuer = STR("i"), .now_ms = 1000000}};
     for (size_t i = 0; i < 2; i++) {
         arena memory;
-        jose_claims claims;
+        access_token token;
+        access_claims claims;
+        const auth_principal *made = NULL;
         bay_diag diag = {.text = ""};
         arena_init(&memory, ROOM);
-        bay_err err = jose_token_verify(known(), token, &expected[i], &memory, &claims, &diag);
+        bay_err err = access_token_read(text, &memory, &token, &diag);
+        err = err == BAY_OK ? access_token_check(&token, &rules[i], &memory, &claims, &diag) : err;
+        err = err == BAY_OK ? access_token_verify(&token, known(), &diag) : err;
+        err = err == BAY_OK ? access_claims_principal(&claims, NULL, 0, &made, &diag) : err;
         if (err == BAY_OK) {
             double ends = 0;
+            bay_str subject = principal_subject(made);
+            CHECK(i == 0); /* no audience, no token */
             CHECK(json_double(json_get(claims.all, STR("exp")), &ends) == BAY_OK);
             CHECK(ends * 1000 + 1000 > 1000000);
-            CHECK(expected[i].issuer.len == 0 || str_eq(claims.issuer, STR("i")));
-            CHECK(memchr(claims.subject.at, '\n', claims.subject.len) == NULL);
+            CHECK(str_eq(principal_issuer(made), STR("i")));
+            CHECK(subject.len > 0 && memchr(subject.at, '\n', subject.len) == NULL);
         } else {
-            CHECK(err == BAY_ERR_DENIED || err == BAY_ERR_SYNTAX || err == BAY_ERR_LIMIT);
-            CHECK(diag.code == err);
+            CHECK(err == BAY_ERR_DENIED || err == BAY_ERR_NOT_FOUND);
+            CHECK(diag.code == err && made == NULL);
         }
+        principal_unref(made);
         arena_fini(&memory);
     }
+}
+
+/* The input as what an authorization server answers. */
+static void try_introspection(bay_str text)
+{
+    static const bay_str audience = STR_INIT("a");
+    const access_rules rules = {
+        .issuer = STR("i"), .audiences = &audience, .audience_count = 1, .now_ms = 1000000};
+    arena memory;
+    json_doc doc;
+    access_claims claims;
+    arena_init(&memory, ROOM);
+    if (json_parse(&doc, text, NULL, &memory, NULL) == BAY_OK &&
+        access_introspected_check(json_root(&doc), &rules, &memory, &claims, NULL) == BAY_OK) {
+        CHECK(json_is(json_get(json_root(&doc), STR("active")), JSON_TRUE));
+        CHECK(claims.who.expires_at_ms > 1000000 && claims.who.subject.len > 0);
+        CHECK(str_eq(claims.who.issuer, STR("i")));
+    }
+    arena_fini(&memory);
 }
 
 static void try_card(bay_str text)
@@ -144,7 +177,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bay_str rest = {(const char *)data + 2, size - 2};
     size_t cut = rest.len > 0 ? data[1] % (rest.len + 1) : 0;
     buf token;
-    switch (data[0] % 4) {
+    switch (data[0] % 5) {
     case 0:
         try_keys(rest);
         break;
@@ -157,8 +190,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         try_token(buf_view(&token));
         buf_fini(&token);
         break;
-    default:
+    case 3:
         try_card(rest);
+        break;
+    default:
+        try_introspection(rest);
         break;
     }
     return 0;

@@ -15,10 +15,12 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <openssl/pem.h>
+#include <openssl/rsa.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "auth/jose.h"
+#include "base/check.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "wire/base64.h"
@@ -48,6 +50,10 @@ enum { RIG_TEXT = 1 << 20 };
 #define RIG_EC_PRIVATE                                                                             \
     "{\"kty\":\"EC\",\"crv\":\"P-256\",\"x\":\"" RIG_EC_X "\",\"y\":\"" RIG_EC_Y                   \
     "\",\"d\":\"" RIG_EC_D "\"}"
+/* RFC 8037, appendix A. */
+#define RIG_ED_X "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"
+#define RIG_ED_SIGNATURE                                                                           \
+    "hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg"
 #define RIG_RSA_JWK "{\"kty\":\"RSA\",\"n\":\"" RIG_RSA_N "\",\"e\":\"AQAB\"}"
 
 static inline void rig_encode(buf *out, bay_str bytes)
@@ -92,6 +98,58 @@ static inline void rig_sign_ec(EVP_PKEY *key, bay_str input, buf *out)
     assert_int_equal(BN_bn2binpad(ECDSA_SIG_get0_s(pair), raw + 32, 32), 32);
     ECDSA_SIG_free(pair);
     rig_encode(out, (bay_str){(const char *)raw, 64});
+}
+
+/* The public numbers of an RSA key, base64url. */
+typedef struct rig_numbers {
+    char n[700];
+    char e[16];
+} rig_numbers;
+
+static inline void rig_number(EVP_PKEY *key, const char *name, char *out, size_t cap)
+{
+    BIGNUM *number = NULL;
+    unsigned char bytes[1024];
+    buf text = {.at = out, .cap = cap - 1, .max = cap - 1};
+    assert_int_equal(EVP_PKEY_get_bn_param(key, name, &number), 1);
+    int len = BN_bn2bin(number, bytes);
+    BN_free(number);
+    rig_encode(&text, (bay_str){(const char *)bytes, (size_t)len});
+    out[text.len] = '\0';
+}
+
+static inline void rig_numbers_read(EVP_PKEY *key, rig_numbers *out)
+{
+    rig_number(key, "n", out->n, sizeof(out->n));
+    rig_number(key, "e", out->e, sizeof(out->e));
+}
+
+/* "RS256" … "PS512" over "header.payload", where `payload` is not encoded yet. */
+static inline void rig_sign_rsa(EVP_PKEY *key, const char *algorithm, bay_str header,
+                                bay_str payload, buf *out)
+{
+    unsigned char made[1024];
+    size_t len = sizeof(made);
+    EVP_PKEY_CTX *padding = NULL;
+    const EVP_MD *digest = strstr(algorithm, "256") != NULL   ? EVP_sha256()
+                           : strstr(algorithm, "384") != NULL ? EVP_sha384()
+                                                              : EVP_sha512();
+    buf input;
+    buf_init(&input, RIG_TEXT);
+    buf_str(&input, header);
+    buf_char(&input, '.');
+    rig_encode(&input, payload);
+    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    assert_int_equal(EVP_DigestSignInit(context, &padding, digest, NULL, key), 1);
+    if (algorithm[0] == 'P') {
+        assert_int_equal(EVP_PKEY_CTX_set_rsa_padding(padding, RSA_PKCS1_PSS_PADDING), 1);
+        assert_int_equal(EVP_PKEY_CTX_set_rsa_pss_saltlen(padding, RSA_PSS_SALTLEN_DIGEST), 1);
+    }
+    assert_int_equal(
+        EVP_DigestSign(context, made, &len, (const unsigned char *)input.at, input.len), 1);
+    EVP_MD_CTX_free(context);
+    buf_fini(&input);
+    rig_encode(out, (bay_str){(const char *)made, len});
 }
 
 /* "HEADER.PAYLOAD.SIGNATURE" over what the test writes; `key` NULL: an empty signature. */

@@ -52,8 +52,15 @@ static void keys_that_do_not_count(void **state)
     "{\"kty\":\"EC\",\"crv\":\"P-256\",\"x\":\"" RIG_EC_X "\",\"y\":\"" RIG_EC_Y "\"," more "}"
     static const char *const texts[] = {
         "{\"kty\":\"oct\",\"k\":\"AyM1SysPpbyDfgZld3umj1qzKObwVMkoqQ-EstJQLr_T-1qS0gZH75\"}",
+        /* Ed25519: short, long, for encryption, by another name, on another curve */
         "{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"x\":\"11qYAYKxCrfVS_"
-        "7TyWQHOg7hcvPapiMlrwIaaPcHURo\"}",
+        "7TyWQHOg7hcvPapiMlrwIaaPcHUQ\"}",
+        "{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"x\":\"AA" RIG_ED_X "\"}",
+        "{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"x\":\"" RIG_ED_X "\",\"use\":\"enc\"}",
+        "{\"kty\":\"OKP\",\"crv\":\"X25519\",\"x\":\"" RIG_ED_X "\"}",
+        "{\"kty\":\"OKP\",\"crv\":\"P-256\",\"x\":\"" RIG_EC_X "\",\"y\":\"" RIG_EC_Y "\"}",
+        "{\"kty\":\"EC\",\"crv\":\"Ed25519\",\"x\":\"" RIG_ED_X "\"}",
+        "{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"x\":\"" RIG_ED_X "\",\"alg\":\"ES256\"}",
         "{\"kty\":\"ec\",\"crv\":\"P-256\",\"x\":\"" RIG_EC_X "\",\"y\":\"" RIG_EC_Y "\"}",
         "{\"kty\":\"EC\",\"crv\":\"P-384\",\"x\":\"" RIG_EC_X "\",\"y\":\"" RIG_EC_Y "\"}",
         "{\"kty\":\"EC\",\"crv\":\"secp256k1\",\"x\":\"" RIG_EC_X "\",\"y\":\"" RIG_EC_Y "\"}",
@@ -88,7 +95,7 @@ static void keys_that_do_not_count(void **state)
         "{\"kty\":\"RSA\",\"n\":\"" RIG_RSA_N "\",\"e\":\"AAEAAQ\"}",
         "{\"kty\":\"RSA\",\"n\":\"" RIG_RSA_N "\",\"e\":\"AQAAAAE\"}",
         "{\"kty\":\"RSA\",\"n\":\"" RIG_RSA_N "\",\"e\":\"AQAB\",\"alg\":\"ES256\"}",
-        "{\"kty\":\"RSA\",\"n\":\"" RIG_RSA_N "\",\"e\":\"AQAB\",\"alg\":\"PS256\"}",
+        "{\"kty\":\"RSA\",\"n\":\"" RIG_RSA_N "\",\"e\":\"AQAB\",\"alg\":\"RSA-OAEP\"}",
         "{\"kty\":\"RSA\",\"n\":\"" RIG_RSA_N "\",\"e\":\"AQAB\",\"oth\":[]}",
         /* 1,024 bits, and 2,040 */
         "{\"kty\":\"RSA\",\"n\":\"vrjOfz9Ccdgx5nQudyhdoR17V-IubWMeOZCwX_jj0hgAsz2J_pqYW08PLbK_"
@@ -166,16 +173,16 @@ static void private_keys_that_are_none(void **state)
     expect_no_private_key("{\"kty\":\"EC\",\"crv\":\"P-256\",\"x\":\"" RIG_EC_X
                           "\",\"y\":\"" RIG_EC_Y "\",\"d\":\"" RIG_EC_D "\",\"use\":\"enc\"}",
                           BAY_ERR_INVALID);
-    char *pem = rig_pem(EVP_EC_gen("P-384"));
-    expect_no_private_key(pem, BAY_ERR_INVALID);
-    free(pem);
-    pem = rig_pem(EVP_EC_gen("secp256k1"));
+    expect_no_private_key("{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"x\":\"" RIG_ED_X
+                          "\",\"d\":\"" RIG_EC_D "\"}",
+                          BAY_ERR_INVALID);
+    char *pem = rig_pem(EVP_EC_gen("secp256k1"));
     expect_no_private_key(pem, BAY_ERR_INVALID);
     free(pem);
     pem = rig_pem(EVP_RSA_gen(1024));
     expect_no_private_key(pem, BAY_ERR_INVALID);
     free(pem);
-    pem = rig_pem(EVP_PKEY_Q_keygen(NULL, NULL, "ED25519"));
+    pem = rig_pem(EVP_PKEY_Q_keygen(NULL, NULL, "ED448"));
     expect_no_private_key(pem, BAY_ERR_INVALID);
     free(pem);
     char *endless = malloc((64 << 10) + 2);
@@ -204,7 +211,7 @@ static void ids_of_keys(void **state)
     assert_int_equal(jose_key_public(key, &text), BAY_OK);
     buf_char(&text, '\0');
     assert_null(strstr(text.at, RIG_EC_D));
-    assert_string_equal(text.at, "{\"keys\":[{\"kty\":\"EC\",\"crv\":\"P-256\",\"x\":\"" RIG_EC_X
+    assert_string_equal(text.at, "{\"keys\":[{\"crv\":\"P-256\",\"kty\":\"EC\",\"x\":\"" RIG_EC_X
                                  "\",\"y\":\"" RIG_EC_Y
                                  "\",\"use\":\"sig\",\"alg\":\"ES256\",\"kid\":\"mine\"}]}");
     jose_key_free(key);
@@ -432,6 +439,70 @@ static void what_is_signed_is_verified(void **state)
     pem = rig_pem(EVP_RSA_gen(2048));
     sign_and_verify(pem);
     free(pem);
+    pem = rig_pem(EVP_EC_gen("P-384"));
+    sign_and_verify(pem);
+    free(pem);
+    pem = rig_pem(EVP_EC_gen("P-521"));
+    sign_and_verify(pem);
+    free(pem);
+    pem = rig_pem(EVP_PKEY_Q_keygen(NULL, NULL, "ED25519"));
+    sign_and_verify(pem);
+    free(pem);
+}
+
+static void the_vector_of_rfc_8037(void **state)
+{
+    (void)state;
+    jose_keys *keys = rig_keys("{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"x\":\"" RIG_ED_X "\"}");
+    buf thumbprint;
+    buf_init(&thumbprint, RIG_TEXT);
+    assert_int_equal(jose_verify(keys, STR("eyJhbGciOiJFZERTQSJ9"),
+                                 STR("Example of Ed25519 signing"), STR(RIG_ED_SIGNATURE)),
+                     BAY_OK);
+    assert_int_equal(jose_verify(keys, STR("eyJhbGciOiJFZERTQSJ9"),
+                                 STR("Example of Ed25519 signinh"), STR(RIG_ED_SIGNATURE)),
+                     BAY_ERR_DENIED);
+    assert_int_equal(jose_keys_thumbprint(keys, &thumbprint), BAY_OK);
+    assert_true(str_eq(buf_view(&thumbprint), STR("kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k")));
+    buf_fini(&thumbprint);
+    jose_keys_free(keys);
+}
+
+/* One RSA key and six algorithms: each signature is good under its own name alone, and a key that
+ * names one algorithm is for that one. */
+static void a_signature_has_one_algorithm(void **state)
+{
+    static const char *const names[] = {"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"};
+    (void)state;
+    EVP_PKEY *rsa = EVP_RSA_gen(2048);
+    rig_numbers numbers;
+    rig_numbers_read(rsa, &numbers);
+    for (size_t by = 0; by < ARRAY_LEN(names); by++) {
+        for (size_t as = 0; as < ARRAY_LEN(names); as++) {
+            for (size_t pinned = 0; pinned <= ARRAY_LEN(names); pinned++) {
+                char text[1024];
+                bool is_pinned = pinned < ARRAY_LEN(names);
+                snprintf(text, sizeof(text), "{\"kty\":\"RSA\",\"n\":\"%s\",\"e\":\"%s\"%s%s%s}",
+                         numbers.n, numbers.e, is_pinned ? ",\"alg\":\"" : "",
+                         is_pinned ? names[pinned] : "", is_pinned ? "\"" : "");
+                jose_keys *keys = rig_keys(text);
+                buf header, signature;
+                buf_init(&header, RIG_TEXT);
+                buf_init(&signature, RIG_TEXT);
+                snprintf(text, sizeof(text), "{\"alg\":\"%s\"}", names[as]);
+                rig_encode(&header, str_of(text));
+                rig_sign_rsa(rsa, names[by], buf_view(&header), STR("what"), &signature);
+                bool is_good = by == as && (!is_pinned || pinned == as);
+                assert_int_equal(
+                    jose_verify(keys, buf_view(&header), STR("what"), buf_view(&signature)),
+                    is_good ? BAY_OK : BAY_ERR_DENIED);
+                buf_fini(&header);
+                buf_fini(&signature);
+                jose_keys_free(keys);
+            }
+        }
+    }
+    EVP_PKEY_free(rsa);
 }
 
 static void without_memory(void **state)
@@ -481,6 +552,8 @@ int main(void)
         cmocka_unit_test(signatures_that_are_refused),
         cmocka_unit_test(the_vectors_of_rfc_7515),
         cmocka_unit_test(what_is_signed_is_verified),
+        cmocka_unit_test(the_vector_of_rfc_8037),
+        cmocka_unit_test(a_signature_has_one_algorithm),
         cmocka_unit_test(without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
