@@ -29,6 +29,7 @@ enum {
 typedef enum seal_purpose {
     SEAL_PRINCIPAL, /* who owns a stored row (auth/principal_key.h) */
     SEAL_PROXY,     /* whose the names are that a remote agent gets (agents/scope.h) */
+    SEAL_NONCE,     /* which nonces are ours (auth/dpop.h) */
     SEAL_PURPOSES,
 } seal_purpose;
 
