@@ -77,15 +77,15 @@ bay_str http_exchange_peer(const http_exchange *self)
     return str_of(exchange_connection(self)->peer);
 }
 
-bay_str http_exchange_client_certificate(http_exchange *self)
+bay_str http_exchange_client_certificate(http_exchange *self, tls_certificate_part part)
 {
-    char subject[SOCKET_SUBJECT_BYTES];
+    char text[TLS_PART_BYTES];
     net_socket *socket = exchange_connection(self)->socket;
     arena *memory = http_exchange_arena(self);
     bay_str copy = {"", 0};
     if (socket != NULL && memory != NULL) {
-        size_t len = socket_peer_subject(socket, subject);
-        if (len > 0 && arena_dup(memory, (bay_str){subject, len}, &copy) != BAY_OK) {
+        size_t len = socket_peer_certificate(socket, part, text);
+        if (len > 0 && arena_dup(memory, (bay_str){text, len}, &copy) != BAY_OK) {
             copy = (bay_str){"", 0}; /* as without one: refused where one is needed */
         }
     }

@@ -100,9 +100,9 @@ size_t http_exchange_field_count(const http_exchange *self, bay_str name);
 const http_field *http_exchange_fields(const http_exchange *self, size_t *out_count);
 arena *http_exchange_arena(http_exchange *self);       /* freed with the exchange */
 bay_str http_exchange_peer(const http_exchange *self); /* address text without port */
-/* The subject of the client's certificate, when TLS verified one ("CN=client,O=Example", RFC 2253);
- * "" without. In the exchange's arena. */
-bay_str http_exchange_client_certificate(http_exchange *self);
+/* A part of the client's certificate, when TLS verified one; "" without. In the exchange's
+ * arena. */
+bay_str http_exchange_client_certificate(http_exchange *self, tls_certificate_part part);
 loop *http_exchange_loop(const http_exchange *self);
 /* A stream of HTTP/2: its reply may have trailers. Its field names are in lower case, Host is what
  * :authority said, crumbs of Cookie are joined. False in a library without HTTP/2. */

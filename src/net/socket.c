@@ -556,10 +556,11 @@ bool socket_is_tls(const net_socket *self)
     return self->tls != NULL;
 }
 
-size_t socket_peer_subject(const net_socket *self, char out[SOCKET_SUBJECT_BYTES])
+size_t socket_peer_certificate(const net_socket *self, tls_certificate_part part,
+                               char out[TLS_PART_BYTES])
 {
     out[0] = '\0';
-    return self->tls != NULL ? socket_tls_subject(self, out, SOCKET_SUBJECT_BYTES) : 0;
+    return self->tls != NULL ? socket_tls_certificate(self, part, out, TLS_PART_BYTES) : 0;
 }
 
 size_t socket_struct_bytes(void)

@@ -160,11 +160,10 @@ bool socket_is_http2(const net_socket *self); /* TLS has agreed on it, by ALPN *
 /* A client's, before its loop turns again: TLS offers HTTP/2 and nothing else. */
 void socket_offer_http2(net_socket *self);
 
-#define SOCKET_SUBJECT_BYTES 1024
-
-/* The subject of the certificate that TLS verified the peer by ("CN=client,O=Example", RFC 2253),
- * NUL ended; "" when it showed none, or one that does not fit. Returns its length. */
-size_t socket_peer_subject(const net_socket *self, char out[SOCKET_SUBJECT_BYTES]);
+/* A part of the certificate that TLS verified the peer by, NUL ended; "" when it showed none, or
+ * one that does not fit. Returns its length. */
+size_t socket_peer_certificate(const net_socket *self, tls_certificate_part part,
+                               char out[TLS_PART_BYTES]);
 size_t socket_struct_bytes(void); /* the heap an idle connection without TLS costs */
 
 /* --- listening -------------------------------------------------------------------------------- */

@@ -100,6 +100,7 @@ bay_err socket_tls_write(net_socket *self, const bay_str *spans, size_t count) B
 void socket_tls_end(net_socket *self); /* close_notify */
 bool socket_tls_is_http2(const net_socket *self);
 void socket_tls_offer_http2(net_socket *self);
-size_t socket_tls_subject(const net_socket *self, char *out, size_t cap);
+size_t socket_tls_certificate(const net_socket *self, tls_certificate_part part, char *out,
+                              size_t cap);
 
 #endif

@@ -237,9 +237,10 @@ void socket_tls_start(net_socket *self)
     }
 }
 
-size_t socket_tls_subject(const net_socket *self, char *out, size_t cap)
+size_t socket_tls_certificate(const net_socket *self, tls_certificate_part part, char *out,
+                              size_t cap)
 {
-    return tls_session_subject(self->tls->session, out, cap);
+    return tls_session_certificate(self->tls->session, part, out, cap);
 }
 
 bool socket_tls_is_http2(const net_socket *self)

@@ -10,9 +10,11 @@
 #include <string.h>
 #include <uv.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "net/tls_session.h"
+#include "wire/base64.h"
 
 #define NAME_BYTES_MAX 253 /* RFC 1035 section 2.3.4, without the root's dot */
 
@@ -238,27 +240,70 @@ void tls_session_end(tls_session *self)
     ERR_clear_error();
 }
 
-size_t tls_session_subject(const tls_session *self, char *out, size_t cap)
+/* RFC 2253's flags escape control characters and commas: names stay apart. */
+static void write_subject(X509 *certificate, buf *out)
 {
-    X509 *certificate = SSL_get0_peer_certificate(self->ssl);
-    bool is_verified = SSL_get_verify_result(self->ssl) == X509_V_OK &&
-                       (SSL_get_verify_mode(self->ssl) & SSL_VERIFY_PEER) != 0;
-    BIO *text = certificate != NULL && is_verified ? BIO_new(BIO_s_mem()) : NULL;
+    BIO *text = BIO_new(BIO_s_mem());
     char *at = NULL;
-    size_t written = 0;
-    /* RFC 2253's flags escape control characters and commas: names stay apart. */
     if (text != NULL &&
         X509_NAME_print_ex(text, X509_get_subject_name(certificate), 0, XN_FLAG_RFC2253) >= 0) {
         long len = BIO_get_mem_data(text, &at);
-        if (len > 0 && (size_t)len < cap) {
-            memcpy(out, at, (size_t)len);
-            out[len] = '\0';
-            written = (size_t)len;
-        }
+        buf_append(out, at, len > 0 ? (size_t)len : 0);
     }
     BIO_free(text);
+}
+
+/* Visible ASCII only: what else is in it could look like another. */
+static void write_uri(X509 *certificate, buf *out)
+{
+    GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
+    size_t count = 0;
+    for (int i = 0; i < sk_GENERAL_NAME_num(names); i++) {
+        const GENERAL_NAME *name = sk_GENERAL_NAME_value(names, i);
+        if (name->type == GEN_URI) {
+            const ASN1_IA5STRING *uri = name->d.uniformResourceIdentifier;
+            buf_append(out, ASN1_STRING_get0_data(uri), (size_t)ASN1_STRING_length(uri));
+            count++;
+        }
+    }
+    for (size_t i = 0; i < out->len; i++) {
+        count += out->at[i] <= ' ' || out->at[i] > '~' ? 1 : 0;
+    }
+    if (count != 1) {
+        buf_clear(out);
+    }
+    GENERAL_NAMES_free(names);
+}
+
+static void write_digest(X509 *certificate, buf *out)
+{
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned int len = 0;
+    if (X509_digest(certificate, EVP_sha256(), digest, &len) == 1) {
+        base64_encode(out, (bay_str){(const char *)digest, len}, BASE64_URL);
+    }
+}
+
+size_t tls_session_certificate(const tls_session *self, tls_certificate_part part, char *out,
+                               size_t cap)
+{
+    static void (*const write[])(X509 * certificate, buf * out) = {
+        [TLS_SUBJECT] = write_subject, [TLS_URI] = write_uri, [TLS_SHA256] = write_digest};
+    X509 *certificate = SSL_get0_peer_certificate(self->ssl);
+    bool is_verified = SSL_get_verify_result(self->ssl) == X509_V_OK &&
+                       (SSL_get_verify_mode(self->ssl) & SSL_VERIFY_PEER) != 0;
+    buf text;
+    size_t len = 0;
+    buf_init(&text, cap - 1);
+    if (certificate != NULL && is_verified) {
+        write[part](certificate, &text);
+        len = text.err == BAY_OK ? text.len : 0;
+    }
+    memcpy(out, len > 0 ? text.at : "", len);
+    out[len] = '\0';
+    buf_fini(&text);
     ERR_clear_error();
-    return written;
+    return len;
 }
 
 bool tls_session_is_http2(const tls_session *self)

@@ -17,6 +17,15 @@ typedef struct tls_options {
     bool insecure_no_verify;         /* client, for tests only: a warning is logged */
 } tls_options;
 
+#define TLS_PART_BYTES 1024 /* of one of them, with a NUL */
+
+/* What of a certificate is asked for, as text. */
+typedef enum tls_certificate_part {
+    TLS_SUBJECT, /* "CN=client,O=Example", as RFC 2253 writes it */
+    TLS_URI,     /* the one URI among its alternative names (a SPIFFE id); several are none */
+    TLS_SHA256,  /* of the whole, base64url: RFC 8705 section 3.1 */
+} tls_certificate_part;
+
 bay_err tls_server_new(const tls_options *options, tls_context **out,
                        bay_diag *diag) BAY_MUST_CHECK;
 bay_err tls_client_new(const tls_options *options, tls_context **out,

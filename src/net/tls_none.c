@@ -80,8 +80,10 @@ void socket_tls_end(net_socket *self)
     CHECK(self == NULL);
 }
 
-size_t socket_tls_subject(const net_socket *self, char *out, size_t cap)
+size_t socket_tls_certificate(const net_socket *self, tls_certificate_part part, char *out,
+                              size_t cap)
 {
+    (void)part;
     (void)out;
     (void)cap;
     CHECK(self == NULL);

@@ -42,8 +42,9 @@ bool tls_session_is_http2(const tls_session *self);
 /* A client's, before the handshake: false when there is no memory for it. */
 bool tls_session_offer_http2(tls_session *self);
 
-/* The subject of the certificate that the peer proved to have and that was verified, as RFC 2253
- * writes it, NUL ended: its length. 0: none, or one that does not fit (half a name is nobody's). */
-size_t tls_session_subject(const tls_session *self, char *out, size_t cap);
+/* A part of the certificate that the peer proved to have and that was verified, NUL ended: its
+ * length. 0: none, or one that does not fit (half a name is nobody's). */
+size_t tls_session_certificate(const tls_session *self, tls_certificate_part part, char *out,
+                               size_t cap);
 
 #endif

@@ -415,7 +415,8 @@ static bay_err check(bay_agent *self, http_exchange *exchange, bay_str skill,
 {
     a2a_presented presented = {.field = field_of,
                                .query = http_exchange_query(exchange),
-                               .certificate = http_exchange_client_certificate(exchange),
+                               .certificate =
+                                   http_exchange_client_certificate(exchange, TLS_SUBJECT),
                                .context = exchange};
     return a2a_security_check(self->cards.security, &presented, skill, sdk_agent_verify, self,
                               http_exchange_arena(exchange), out_principal, out_challenge, fault);

@@ -28,7 +28,7 @@ bay_str bay_peer_field(const bay_peer *peer, const char *name)
 
 bay_str bay_peer_certificate(const bay_peer *peer)
 {
-    return http_exchange_client_certificate(peer->exchange);
+    return http_exchange_client_certificate(peer->exchange, TLS_SUBJECT);
 }
 
 static void peer_keep(bay_peer *peer, const char *what, bay_str text, size_t most, bay_str *out)

@@ -33,7 +33,7 @@ static int remove_all(void **state)
 typedef struct scene {
     rig on;
     http_client *client;
-    char subject[256];
+    char subject[256], uri[256], digest[64];
     bool was_http2;
     int status, ends, failures;
 } scene;
@@ -41,8 +41,12 @@ typedef struct scene {
 static void on_request(void *user, http_exchange *exchange)
 {
     scene *self = user;
-    bay_str subject = http_exchange_client_certificate(exchange);
+    bay_str subject = http_exchange_client_certificate(exchange, TLS_SUBJECT);
+    bay_str uri = http_exchange_client_certificate(exchange, TLS_URI);
+    bay_str digest = http_exchange_client_certificate(exchange, TLS_SHA256);
     snprintf(self->subject, sizeof(self->subject), "%.*s", BAY_STR(subject));
+    snprintf(self->uri, sizeof(self->uri), "%.*s", BAY_STR(uri));
+    snprintf(self->digest, sizeof(self->digest), "%.*s", BAY_STR(digest));
     self->was_http2 = http_exchange_is_http2(exchange);
     http_exchange_reply(exchange, 200, NULL, 0, STR(""));
 }
@@ -135,6 +139,8 @@ static void what_is_shown_is_seen(void **state)
         play(&self, true, true, is_http2 == 1);
         /* What would end a name or a line is escaped: the subject has one CN. */
         assert_string_equal(self.subject, "CN=client,O=A\\, B\\0A\\+CN=root");
+        assert_string_equal(self.uri, "");
+        assert_int_equal(strlen(self.digest), 43);
     }
 }
 
@@ -176,10 +182,33 @@ static void what_never_decrypts_keeps_no_idle_connection(void **state)
     tls_free(tls);
 }
 
+/* A workload's id is its only URI; two, or one that looks like another, are none. */
+static void the_uri_of_a_certificate(void **state)
+{
+    static const char *const rows[][2] = {
+        {"URI:spiffe://acme.example/gateway,DNS:client.test", "spiffe://acme.example/gateway"},
+        {"URI:spiffe://acme.example/a,URI:spiffe://acme.example/b", ""},
+        {"URI:spiffe://acme.example/a b", ""},
+        {"DNS:spiffe.test", ""},
+    };
+    (void)state;
+    identity before = client_identity;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        scene self;
+        identity_make(&client_identity,
+                      (identity_spec){.name = "client", .alternatives = rows[i][0]});
+        play(&self, true, true, false);
+        assert_string_equal(self.uri, rows[i][1]);
+        identity_free(&client_identity);
+    }
+    client_identity = before;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_shown_is_seen),
+        cmocka_unit_test(the_uri_of_a_certificate),
         cmocka_unit_test(what_never_decrypts_keeps_no_idle_connection),
     };
     return cmocka_run_group_tests(tests, make_all, remove_all);
