@@ -490,6 +490,34 @@ void jose_keys_free(jose_keys *self)
     mem_free(self);
 }
 
+static bool has_entry(const jose_keys *self, const jose_entry *entry)
+{
+    static const char *const names[] = {"x", "y", "n", "e"};
+    for (size_t i = 0; i < self->count; i++) {
+        const jose_entry *own = &self->entries[i];
+        bool is_same = jose_raw_kind(own->raw) == jose_raw_kind(entry->raw) &&
+                       str_eq(own->id, entry->id) && own->algorithms == entry->algorithms;
+        for (size_t k = 0; is_same && k < ARRAY_LEN(names); k++) {
+            is_same =
+                str_eq(jose_raw_member(own->raw, names[k]), jose_raw_member(entry->raw, names[k]));
+        }
+        if (is_same) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool jose_keys_have_all(const jose_keys *self, const jose_keys *older)
+{
+    for (size_t i = 0; i < older->count; i++) {
+        if (!has_entry(self, &older->entries[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
 size_t jose_keys_count(const jose_keys *self)
 {
     return self->count;

@@ -38,6 +38,8 @@ bay_err jose_keys_new(bay_str text, jose_keys **out, bay_diag *diag) BAY_MUST_CH
 jose_keys *jose_keys_ref(jose_keys *self); /* NULL is fine, also below */
 void jose_keys_free(jose_keys *self);      /* gives one reference back */
 size_t jose_keys_count(const jose_keys *self);
+/* Does it have each key that `older` has, under the same name? */
+bool jose_keys_have_all(const jose_keys *self, const jose_keys *older);
 /* Appends the RFC 7638 thumbprint of a set of one key, base64url. Errors: BAY_ERR_INVALID: of
  * another number; BAY_ERR_NOMEM. */
 bay_err jose_keys_thumbprint(const jose_keys *self, buf *out) BAY_MUST_CHECK;

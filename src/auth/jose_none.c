@@ -87,3 +87,10 @@ bay_err jose_keys_thumbprint(const jose_keys *self, buf *out)
     (void)out;
     return BAY_ERR_UNSUPPORTED;
 }
+
+bool jose_keys_have_all(const jose_keys *self, const jose_keys *older)
+{
+    (void)self;
+    (void)older;
+    return false;
+}
