@@ -67,6 +67,8 @@ endfunction()
 set(bay_hot
     base/ json/ rpc/ agents/ upstream/ catalog/ sessions/ endpoint/ tasks/ gateway/worker\\. wire/base64 wire/chars wire/grpc_frame wire/header wire/http1 wire/sse
     net/fd_stream http/ net/line_ net/loop net/socket\\. net/socket_tls net/stream_queue net/timer net/tls\\.
+    auth/digest\\. auth/dpop auth/failure_limit auth/principal\\. auth/token_memory
+    oauth/credentials oauth/guard_link oauth/settle
     schema/check schema/format\\. schema/format_time schema/pattern_match
     mcp/ a2a/ front/ mcp_transport/ a2a_transport/ net/process
     sdk/agent_artifact sdk/agent_move sdk/agent_security sdk/agent_task sdk/message

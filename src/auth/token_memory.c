@@ -13,16 +13,16 @@ enum { FIRST_SLOTS = 16, PREFIX_BYTES = 16 };
 
 typedef struct token_slot {
     unsigned char digest[DIGEST_BYTES];
-    uint32_t place;
-    unsigned char kind;
-    bool was_used; /* since the hand came by */
+    uint64_t place;
     uint64_t until_ms;
+    unsigned char kind;
+    bool was_used;                   /* since the hand came by */
     const auth_principal *principal; /* counted; NULL: the slot is empty */
 } token_slot;
 
 typedef struct token_refusal {
     unsigned char prefix[PREFIX_BYTES]; /* of the digest */
-    uint32_t place;
+    uint64_t place;
     uint64_t until_ms;
 } token_refusal;
 
@@ -42,18 +42,18 @@ struct token_memory {
 
 /* ---- one shard, under its lock --------------------------------------------------------------- */
 
-static uint64_t hash_of(const unsigned char *digest, uint32_t place)
+static uint64_t hash_of(const unsigned char *digest, uint64_t place)
 {
     return bytes_get_u64((const char *)digest) + place * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-static bool is_entry(const token_slot *slot, const unsigned char *digest, uint32_t place)
+static bool is_entry(const token_slot *slot, const unsigned char *digest, uint64_t place)
 {
     return slot->place == place && memcmp(slot->digest, digest, DIGEST_BYTES) == 0;
 }
 
 /* Where it is, or the empty slot where it belongs. `cap` is not 0, and a slot is empty. */
-static size_t slot_of(const token_shard *self, const unsigned char *digest, uint32_t place)
+static size_t slot_of(const token_shard *self, const unsigned char *digest, uint64_t place)
 {
     size_t at = (size_t)hash_of(digest, place) & (self->cap - 1);
     while (self->slots[at].principal != NULL && !is_entry(&self->slots[at], digest, place)) {
@@ -128,7 +128,7 @@ static token_refusal *refusal_of(token_shard *self, const unsigned char *digest)
     return &self->refused[hash_of(digest + 8, 0) % count];
 }
 
-static bool is_refused(token_shard *self, const unsigned char *digest, uint32_t place,
+static bool is_refused(token_shard *self, const unsigned char *digest, uint64_t place,
                        uint64_t now_ms)
 {
     const token_refusal *refusal = refusal_of(self, digest);
@@ -174,7 +174,7 @@ void token_memory_free(token_memory *self)
 }
 
 token_verdict token_memory_find(token_memory *self, const unsigned char digest[DIGEST_BYTES],
-                                uint32_t place, uint64_t now_ms, token_entry *out)
+                                uint64_t place, uint64_t now_ms, token_entry *out)
 {
     token_shard *shard = shard_of(self, digest);
     token_verdict verdict = TOKEN_UNKNOWN;
@@ -194,7 +194,7 @@ token_verdict token_memory_find(token_memory *self, const unsigned char digest[D
     return verdict;
 }
 
-void token_memory_keep(token_memory *self, const unsigned char digest[DIGEST_BYTES], uint32_t place,
+void token_memory_keep(token_memory *self, const unsigned char digest[DIGEST_BYTES], uint64_t place,
                        const token_entry *entry, uint64_t now_ms)
 {
     token_shard *shard = shard_of(self, digest);
@@ -219,7 +219,7 @@ void token_memory_keep(token_memory *self, const unsigned char digest[DIGEST_BYT
 }
 
 void token_memory_refuse(token_memory *self, const unsigned char digest[DIGEST_BYTES],
-                         uint32_t place, uint64_t now_ms)
+                         uint64_t place, uint64_t now_ms)
 {
     token_shard *shard = shard_of(self, digest);
     pthread_mutex_lock(&shard->lock);

@@ -39,12 +39,12 @@ typedef enum token_verdict { TOKEN_UNKNOWN, TOKEN_GOOD, TOKEN_REFUSED } token_ve
 /* `place`: the endpoint, a number of the caller's. TOKEN_GOOD: `out`, whose principal has one
  * reference for the caller. */
 token_verdict token_memory_find(token_memory *self, const unsigned char digest[DIGEST_BYTES],
-                                uint32_t place, uint64_t now_ms, token_entry *out);
+                                uint64_t place, uint64_t now_ms, token_entry *out);
 /* Takes a reference of its own. Without memory the token is not remembered, and that is all. */
-void token_memory_keep(token_memory *self, const unsigned char digest[DIGEST_BYTES], uint32_t place,
+void token_memory_keep(token_memory *self, const unsigned char digest[DIGEST_BYTES], uint64_t place,
                        const token_entry *entry, uint64_t now_ms);
 void token_memory_refuse(token_memory *self, const unsigned char digest[DIGEST_BYTES],
-                         uint32_t place, uint64_t now_ms);
+                         uint64_t place, uint64_t now_ms);
 
 /* Forgets those of which this says true, and all refusals. */
 void token_memory_forget(token_memory *self, bool (*is_gone)(void *user, const token_entry *entry),

@@ -40,7 +40,7 @@ static void digest_of(unsigned number, unsigned char out[DIGEST_BYTES])
     }
 }
 
-static void keep(token_memory *self, unsigned number, uint32_t place, const auth_principal *whose,
+static void keep(token_memory *self, unsigned number, uint64_t place, const auth_principal *whose,
                  uint64_t until_ms, uint64_t now_ms)
 {
     unsigned char digest[DIGEST_BYTES];
@@ -49,7 +49,7 @@ static void keep(token_memory *self, unsigned number, uint32_t place, const auth
     token_memory_keep(self, digest, place, &entry, now_ms);
 }
 
-static token_verdict find(token_memory *self, unsigned number, uint32_t place, uint64_t now_ms,
+static token_verdict find(token_memory *self, unsigned number, uint64_t place, uint64_t now_ms,
                           const auth_principal *expected)
 {
     unsigned char digest[DIGEST_BYTES];
