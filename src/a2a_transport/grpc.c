@@ -58,7 +58,7 @@ static const http_field media = {STR_INIT("content-type"), STR_INIT("application
 
 /* A status without a message, as one head. */
 static void refuse_with(http_exchange *exchange, int code, const a2a_fault *fault,
-                        bay_str challenge)
+                        const front_challenge *challenge)
 {
     buf text;
     buf details;
@@ -66,13 +66,13 @@ static void refuse_with(http_exchange *exchange, int code, const a2a_fault *faul
     buf_init(&details, STATUS_BYTES);
     a2a_grpc_trailers trailers;
     a2a_grpc_trailers_write(fault, code, &text, &details, &trailers);
-    http_field fields[8] = {media};
+    http_field fields[HTTP_REPLY_FIELDS] = {media};
     size_t count = 1;
     for (size_t i = 0; i < trailers.count; i++) {
         fields[count++] = trailers.fields[i];
     }
-    if (challenge.len > 0) {
-        fields[count++] = (http_field){STR("www-authenticate"), challenge};
+    if (challenge != NULL) {
+        count = front_challenge_put(challenge, fields, count);
     }
     if (code == GRPC_UNIMPLEMENTED) {
         fields[count++] = (http_field){STR("grpc-accept-encoding"), STR("identity")};
@@ -82,7 +82,8 @@ static void refuse_with(http_exchange *exchange, int code, const a2a_fault *faul
     buf_fini(&details);
 }
 
-void a2a_grpc_refuse(http_exchange *exchange, const a2a_fault *fault, bay_str challenge)
+void a2a_grpc_refuse(http_exchange *exchange, const a2a_fault *fault,
+                     const front_challenge *challenge)
 {
     refuse_with(exchange, a2a_errors[fault->error].grpc, fault, challenge);
 }
@@ -92,7 +93,7 @@ static void refuse_code(http_exchange *exchange, int code, const char *text)
 {
     a2a_fault fault;
     (void)a2a_fault_set(&fault, A2A_E_INVALID_REQUEST, "%s", text);
-    refuse_with(exchange, code, &fault, STR(""));
+    refuse_with(exchange, code, &fault, NULL);
 }
 
 void a2a_grpc_refuse_path(http_exchange *exchange)
@@ -175,7 +176,7 @@ static bay_err open_stream(grpc_operation *self)
 }
 
 /* Ends the exchange with that status; `fault` NULL: OK. */
-static void conclude(grpc_operation *self, const a2a_fault *fault, bay_str challenge)
+static void conclude(grpc_operation *self, const a2a_fault *fault, const front_challenge *challenge)
 {
     bool was_streaming = self->is_streaming;
     a2a_grpc *router = self->router;
@@ -197,7 +198,7 @@ static void on_deadline(void *argument)
 {
     grpc_operation *self = argument;
     a2a_fault fault = {A2A_E_DEADLINE, ""};
-    conclude(self, &fault, STR(""));
+    conclude(self, &fault, NULL);
     say_gone(self);
 }
 
@@ -259,7 +260,7 @@ static void on_result(a2a_call *call, bay_str json)
             err = http_stream_write(self->exchange, buf_view(&router->answer));
         }
         a2a_fault fault = {A2A_E_INTERNAL, "the answer could not be written"};
-        conclude(self, err == BAY_OK || err == BAY_ERR_AGAIN ? NULL : &fault, STR(""));
+        conclude(self, err == BAY_OK || err == BAY_ERR_AGAIN ? NULL : &fault, NULL);
         trim(router);
     }
     operation_free(self);
@@ -302,10 +303,10 @@ static void grpc_on_end(a2a_call *call)
     grpc_operation *self = of_call(call);
     if (is_heard(self)) {
         if (open_stream(self) == BAY_OK) {
-            conclude(self, NULL, STR(""));
+            conclude(self, NULL, NULL);
         } else {
             a2a_fault fault = {A2A_E_BUSY, ""};
-            conclude(self, &fault, STR(""));
+            conclude(self, &fault, NULL);
         }
     }
     operation_free(self);
@@ -315,7 +316,7 @@ static void on_fail(a2a_call *call, const a2a_fault *fault)
 {
     grpc_operation *self = of_call(call);
     if (is_heard(self)) {
-        conclude(self, fault, STR(""));
+        conclude(self, fault, NULL);
     }
     operation_free(self);
 }
@@ -399,7 +400,7 @@ static bool check_version(http_exchange *exchange, grpc_inbound *out)
         (void)a2a_fault_set(&fault, A2A_E_VERSION_NOT_SUPPORTED,
                             "this service speaks A2A %.*s, not %.*s",
                             BAY_STR(a2a_version_names[out->version]), BAY_STR(str_head(text, 20)));
-        a2a_grpc_refuse(exchange, &fault, STR(""));
+        a2a_grpc_refuse(exchange, &fault, NULL);
     }
     return agrees;
 }
@@ -469,7 +470,7 @@ static bool read_request(http_exchange *exchange, grpc_inbound *out)
         if (err != BAY_ERR_PROTOCOL) {
             fault = (a2a_fault){A2A_E_BUSY, "the request could not be read for lack of memory"};
         }
-        a2a_grpc_refuse(exchange, &fault, STR(""));
+        a2a_grpc_refuse(exchange, &fault, NULL);
         return false;
     }
     read_tenant(exchange, out);
@@ -530,15 +531,15 @@ void a2a_grpc_request(a2a_grpc *self, http_exchange *exchange, const auth_princi
     grpc_operation *operation = operation_new(self, exchange, &agent, &inbound);
     if (operation == NULL) {
         a2a_fault fault = {A2A_E_BUSY, "out of memory; try again later"};
-        a2a_grpc_refuse(exchange, &fault, STR(""));
+        a2a_grpc_refuse(exchange, &fault, NULL);
         return;
     }
     operation->call.principal = principal_ref(principal);
     a2a_fault fault = {A2A_E_UNAUTHENTICATED, ""};
-    bay_str challenge = STR(""); /* stays with the exchange's memory */
+    front_challenge challenge = {.retry = STR("")}; /* stays with the exchange's memory */
     if (options->admit != NULL && options->admit(options->user, &agent, exchange, &operation->call,
                                                  &challenge, &fault) != BAY_OK) {
-        conclude(operation, &fault, challenge);
+        conclude(operation, &fault, &challenge);
         operation_free(operation);
         return;
     }
@@ -593,7 +594,7 @@ void a2a_grpc_close_streams(a2a_grpc *self)
         list_push(&self->operations, link);
         if (operation->is_streaming && operation->exchange != NULL) {
             a2a_fault fault = {A2A_E_UNAVAILABLE, "the server is ending; come back"};
-            conclude(operation, &fault, STR(""));
+            conclude(operation, &fault, NULL);
             say_gone(operation);
         }
     }

@@ -37,7 +37,8 @@ void a2a_grpc_close_streams(a2a_grpc *self);
 
 /* An answer of gRPC to a request that never got as far as a2a_grpc_request (Host, Origin, who
  * calls). */
-void a2a_grpc_refuse(http_exchange *exchange, const a2a_fault *fault, bay_str challenge);
+void a2a_grpc_refuse(http_exchange *exchange, const a2a_fault *fault,
+                     const front_challenge *challenge);
 /* At a path that is no method's: UNIMPLEMENTED. */
 void a2a_grpc_refuse_path(http_exchange *exchange);
 

@@ -19,8 +19,9 @@ void a2a_http_router_reply(http_exchange *exchange, int status, const a2a_head *
     if (body.len > 0) {
         fields[count++] = (http_field){STR("Content-Type"), head->media};
     }
-    if (head->challenge.len > 0) {
-        fields[count++] = (http_field){STR("WWW-Authenticate"), head->challenge};
+    bool has_retry = head->challenge != NULL && head->challenge->retry.len > 0;
+    if (head->challenge != NULL) {
+        count = front_challenge_put(head->challenge, fields, count);
     }
     if (head->allow.len > 0) {
         fields[count++] = (http_field){STR("Allow"), head->allow};
@@ -28,7 +29,7 @@ void a2a_http_router_reply(http_exchange *exchange, int status, const a2a_head *
     if (head->extensions.len > 0) {
         fields[count++] = (http_field){STR("A2A-Extensions"), head->extensions};
     }
-    if (status == 503) {
+    if (status == 503 && !has_retry) {
         fields[count++] = (http_field){STR("Retry-After"), STR("1")};
     }
     if (!str_eq(http_exchange_method(exchange), STR("POST"))) {
@@ -64,7 +65,7 @@ void a2a_http_router_reply_error(http_exchange *exchange, int status, bay_str al
 
 void a2a_http_router_reply_fault(a2a_http_router *self, http_exchange *exchange,
                                  const a2a_inbound *request, const a2a_fault *fault,
-                                 bay_str challenge)
+                                 const front_challenge *challenge)
 {
     int status = 500;
     buf_clear(&self->answer);
@@ -103,7 +104,7 @@ void a2a_http_router_refuse(a2a_http_router *self, http_exchange *exchange, bay_
     if (refusal->cause == FRONT_LOOP) {
         front_refuse(exchange, refusal);
     } else if (is_grpc) {
-        a2a_grpc_refuse(exchange, &fault, refusal->challenge);
+        a2a_grpc_refuse(exchange, &fault, &refusal->challenge);
     } else if (refusal->cause == FRONT_GUARD) {
         static const http_field fields[] = {
             {STR_INIT("Content-Type"), STR_INIT("application/json")}};
@@ -113,12 +114,12 @@ void a2a_http_router_refuse(a2a_http_router *self, http_exchange *exchange, bay_
                             error_body(&body, refusal->status, refusal->text));
     } else {
         a2a_inbound unread = a2a_http_router_unread(exchange, path);
-        a2a_http_router_reply_fault(self, exchange, &unread, &fault, refusal->challenge);
+        a2a_http_router_reply_fault(self, exchange, &unread, &fault, &refusal->challenge);
     }
 }
 
-bool a2a_http_router_refused(http_exchange *exchange, const a2a_fault *fault, bay_str challenge,
-                             front_refusal *out)
+front_verdict a2a_http_router_refused(http_exchange *exchange, const a2a_fault *fault,
+                                      const front_challenge *challenge, front_refusal *out)
 {
     bay_str text;
     bool is_kept = arena_dup(http_exchange_arena(exchange), str_of(fault->text), &text) == BAY_OK;
@@ -126,8 +127,8 @@ bool a2a_http_router_refused(http_exchange *exchange, const a2a_fault *fault, ba
                   : fault->error == A2A_E_FORBIDDEN     ? 403
                                                         : 503;
     out->text = is_kept ? text.at : "";
-    out->challenge = challenge;
-    return false;
+    out->challenge = *challenge;
+    return FRONT_REFUSE;
 }
 
 void a2a_http_router_serve_nothing(http_exchange *exchange)

@@ -40,7 +40,7 @@ typedef struct a2a_http_router_options {
      * its ops and service. BAY_OK; else it fails with `fault`, at HTTP status 401 and 403 for
      * A2A_E_UNAUTHENTICATED (with `out_challenge`) and A2A_E_FORBIDDEN. NULL: every call. */
     bay_err (*admit)(void *user, const a2a_http_agent *agent, http_exchange *exchange,
-                     const a2a_call *call, bay_str *out_challenge, a2a_fault *fault);
+                     const a2a_call *call, front_challenge *out_challenge, a2a_fault *fault);
     void *user;
 } a2a_http_router_options;
 
@@ -67,9 +67,9 @@ void a2a_http_router_serve_nothing(http_exchange *exchange);
 void a2a_http_router_refuse(a2a_http_router *self, http_exchange *exchange, bay_str path,
                             const front_refusal *refusal);
 /* For front_options.identify: a fault as the refusal that a2a_http_router_refuse makes it again.
- * Returns false. */
-bool a2a_http_router_refused(http_exchange *exchange, const a2a_fault *fault, bay_str challenge,
-                             front_refusal *out);
+ * Returns FRONT_REFUSE. */
+front_verdict a2a_http_router_refused(http_exchange *exchange, const a2a_fault *fault,
+                                      const front_challenge *challenge, front_refusal *out);
 /* Is gRPC among what a router serves? Not in a library without HTTP/2. */
 bool a2a_http_router_has_grpc(void);
 /* The url of the gRPC interface of an agent at `base` ("https://127.0.0.1:8443"), appended:

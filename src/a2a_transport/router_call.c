@@ -130,7 +130,8 @@ static void trim(a2a_http_router *router)
     }
 }
 
-static void answer_fault(http_operation *self, const a2a_fault *fault, bay_str challenge)
+static void answer_fault(http_operation *self, const a2a_fault *fault,
+                         const front_challenge *challenge)
 {
     http_exchange *exchange = http_reply_take(&self->reply);
     if (exchange != NULL) {
@@ -151,7 +152,7 @@ static void on_result(a2a_call *call, bay_str json)
     bay_err err = a2a_write_result(&self->inbound, json, call->answer, body);
     if (err != BAY_OK || body->err != BAY_OK) {
         a2a_fault fault = {A2A_E_INTERNAL, "the answer could not be written"};
-        answer_fault(self, &fault, STR(""));
+        answer_fault(self, &fault, NULL);
         return;
     }
     a2a_head head = {.media = self->media, .extensions = self->extensions};
@@ -235,7 +236,7 @@ static void on_fail(a2a_call *call, const a2a_fault *fault)
         return;
     }
     if (!self->reply.is_streaming) {
-        answer_fault(self, fault, STR(""));
+        answer_fault(self, fault, NULL);
         return;
     }
     int status;
@@ -388,7 +389,7 @@ static bool read_request(a2a_http_router *self, http_exchange *exchange,
         if (err != BAY_ERR_PROTOCOL) {
             fault = (a2a_fault){A2A_E_BUSY, "the request could not be read for lack of memory"};
         }
-        a2a_http_router_reply_fault(self, exchange, out, &fault, STR(""));
+        a2a_http_router_reply_fault(self, exchange, out, &fault, NULL);
     }
     return false;
 }
@@ -430,17 +431,17 @@ bool a2a_http_router_call(a2a_http_router *self, http_exchange *exchange,
     http_operation *operation = operation_new(self);
     if (operation == NULL) {
         a2a_fault fault = {A2A_E_BUSY, "out of memory; try again later"};
-        a2a_http_router_reply_fault(self, exchange, &inbound, &fault, STR(""));
+        a2a_http_router_reply_fault(self, exchange, &inbound, &fault, NULL);
         return true;
     }
     fill(operation, exchange, &fields, agent, &inbound, principal);
     http_reply_begin(&operation->reply, &self->replies, &reply_ops, exchange);
     a2a_fault fault = {A2A_E_FORBIDDEN, ""};
-    bay_str challenge = STR("");
+    front_challenge challenge = {.retry = STR("")};
     if (self->options.admit != NULL &&
         self->options.admit(self->options.user, agent, exchange, &operation->call, &challenge,
                             &fault) != BAY_OK) {
-        answer_fault(operation, &fault, challenge);
+        answer_fault(operation, &fault, &challenge);
         return true;
     }
     a2a_service_call(operation->service, &operation->call);

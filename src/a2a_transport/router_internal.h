@@ -21,9 +21,9 @@ struct a2a_http_router {
 /* What a whole answer has beside its status and body; empty: left out. */
 typedef struct a2a_head {
     bay_str media;
-    bay_str challenge;  /* WWW-Authenticate */
-    bay_str allow;      /* Allow */
-    bay_str extensions; /* A2A-Extensions */
+    bay_str allow;                    /* Allow */
+    bay_str extensions;               /* A2A-Extensions */
+    const front_challenge *challenge; /* NULL: none */
 } a2a_head;
 
 /* router.c */
@@ -33,7 +33,7 @@ void a2a_http_router_reply_error(http_exchange *exchange, int status, bay_str al
                                  const char *text);
 void a2a_http_router_reply_fault(a2a_http_router *self, http_exchange *exchange,
                                  const a2a_inbound *request, const a2a_fault *fault,
-                                 bay_str challenge);
+                                 const front_challenge *challenge);
 
 /* router_call.c: an operation, by JSON-RPC (path "" or "/") or HTTP+JSON. False: no path of ours.
  * The call takes a reference of its own. */

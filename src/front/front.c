@@ -124,14 +124,33 @@ void front_refuse(http_exchange *exchange, const front_refusal *refusal)
                           refusal->text);
         return;
     }
-    http_field fields[HTTP_REPLY_FIELDS] = {{STR("WWW-Authenticate"), refusal->challenge}};
-    size_t count = http_reply_cors(exchange, fields, refusal->challenge.len > 0 ? 1 : 0);
+    http_field fields[HTTP_REPLY_FIELDS];
+    size_t count = front_challenge_put(&refusal->challenge, fields, 0);
+    fields[count++] = (http_field){STR("Cache-Control"), STR("no-store")};
+    count = http_reply_cors(exchange, fields, count);
     http_exchange_reply(exchange, refusal->status, fields, count, STR(""));
 }
 
-static void front_front_refuse(const http_front *self, const front_row *row,
-                               const front_request *request, const front_refusal *refusal)
+size_t front_challenge_put(const front_challenge *self, http_field *fields, size_t count)
 {
+    for (size_t i = 0; i < FRONT_CHALLENGES; i++) {
+        if (self->schemes[i].len > 0) {
+            fields[count++] = (http_field){STR("WWW-Authenticate"), self->schemes[i]};
+        }
+    }
+    if (self->nonce.len > 0) {
+        fields[count++] = (http_field){STR("DPoP-Nonce"), self->nonce};
+    }
+    if (self->retry.len > 0) {
+        fields[count++] = (http_field){STR("Retry-After"), self->retry};
+    }
+    return count;
+}
+
+static void refuse_request(const http_front *self, const front_request *request,
+                           const front_refusal *refusal)
+{
+    const front_row *row = request->row;
     if (row != NULL && row->refuse != NULL) {
         row->refuse(self->options.user, request, refusal);
     } else {
@@ -172,35 +191,97 @@ static bool may_enter(http_front *self, const http_origin_check_fields *fields,
     return true;
 }
 
-static void front_serve(const http_front *self, const front_row *row, front_request *request)
+/* Its caller is known, or it is refused. */
+static void conclude(const http_front *self, front_request *request, front_verdict verdict,
+                     const auth_principal *principal, const front_refusal *refusal)
+{
+    if (verdict != FRONT_GO) {
+        refuse_request(self, request, refusal);
+        return;
+    }
+    request->principal = principal;
+    if (!request->row->serve(self->options.user, request)) {
+        answer_unknown(self, request->exchange);
+    }
+}
+
+static void front_serve(const http_front *self, front_request *request)
 {
     const front_options *options = &self->options;
     const auth_principal *principal = NULL;
-    if (row->need == FRONT_CALLER && options->identify != NULL) {
-        front_refusal refusal = {
-            .cause = FRONT_DENIED, .status = 401, .text = "", .challenge = STR("")};
-        if (!options->identify(options->user, request, &principal, &refusal)) {
-            principal_unref(principal);
-            front_front_refuse(self, row, request, &refusal);
-            return;
-        }
+    front_refusal refusal = {.cause = FRONT_DENIED, .status = 401, .text = ""};
+    front_verdict verdict = FRONT_GO;
+    if (request->row->need == FRONT_CALLER && options->identify != NULL) {
+        verdict = options->identify(options->user, request, &principal, &refusal);
     }
-    request->principal = principal;
-    if (!row->serve(options->user, request)) {
-        answer_unknown(self, request->exchange);
+    if (verdict != FRONT_WAIT) {
+        conclude(self, request, verdict, principal, &refusal);
     }
     principal_unref(principal);
 }
 
+/* ---- exchanges that wait --------------------------------------------------------------------- */
+
+struct front_hold {
+    const http_owner_ops *owner; /* first: as front/http_reply.h wants it */
+    front_request request;
+    void (*left)(void *user);
+    void *user;
+};
+
+static void hold_closed(void *holder, http_exchange *exchange, bool is_complete)
+{
+    front_hold *self = holder;
+    (void)exchange;
+    (void)is_complete;
+    self->left(self->user);
+    mem_free(self);
+}
+
+static void hold_drained(void *holder, http_exchange *exchange)
+{
+    (void)holder;
+    (void)exchange;
+}
+
+front_hold *front_hold_new(const front_request *request, void (*left)(void *user), void *user)
+{
+    static const http_owner_ops ops = {.closed = hold_closed, .drained = hold_drained};
+    front_hold *self = mem_zalloc(sizeof(*self));
+    if (self == NULL) {
+        return NULL;
+    }
+    *self = (front_hold){.owner = &ops, .request = *request, .left = left, .user = user};
+    http_exchange_set_user(request->exchange, self);
+    return self;
+}
+
+const front_request *front_hold_request(const front_hold *self)
+{
+    return &self->request;
+}
+
+void front_hold_end(front_hold *self, front_verdict verdict, const auth_principal *principal,
+                    const front_refusal *refusal)
+{
+    front_request request = self->request;
+    http_exchange_set_user(request.exchange, NULL);
+    mem_free(self);
+    conclude(request.front, &request, verdict, principal, refusal);
+}
+
+/* ---- one exchange, from its beginning -------------------------------------------------------- */
+
 static void on_request(void *user, http_exchange *exchange)
 {
     http_front *self = user;
-    front_request request = {.exchange = exchange};
-    front_refusal refusal = {.challenge = STR("")};
+    front_request request = {.exchange = exchange, .front = self};
+    front_refusal refusal = {.text = ""};
     const front_options *options = &self->options;
     const front_row *row = front_find(options->rows, options->row_count,
                                       options->base != NULL ? *options->base : STR(""),
                                       http_exchange_path(exchange), &request);
+    request.row = row;
     http_origin_check_fields fields;
     http_origin_check_fields_read(exchange, &fields);
     request.from =
@@ -209,16 +290,19 @@ static void on_request(void *user, http_exchange *exchange)
         forwarded_read(options->proxies, exchange, &request.from);
         fields.host = request.from.host;
     }
+    if (row != NULL && row->need == FRONT_SHARED) {
+        fields.origin_count = 0;
+    }
     if (!may_enter(self, &fields, exchange, &refusal)) {
         LOG(LOG_DEBUG, "front", "a request from %.*s is refused: %s", BAY_STR(request.from.address),
             refusal.text);
-        front_front_refuse(self, row, &request, &refusal);
+        refuse_request(self, &request, &refusal);
     } else if (row == NULL) {
         answer_unknown(self, exchange);
     } else if (row->cors != NULL && str_eq(http_exchange_method(exchange), STR("OPTIONS"))) {
         http_origin_check_preflight(exchange, row->cors);
     } else {
-        front_serve(self, row, &request);
+        front_serve(self, &request);
     }
 }
 

@@ -222,7 +222,8 @@ size_t http_reply_cors(const http_exchange *exchange, http_field *fields, size_t
         return count;
     }
     fields[count++] = (http_field){STR("Access-Control-Allow-Origin"), origin};
-    fields[count++] = (http_field){STR("Access-Control-Expose-Headers"), STR("Mcp-Session-Id")};
+    fields[count++] = (http_field){STR("Access-Control-Expose-Headers"),
+                                   STR("Mcp-Session-Id, WWW-Authenticate, DPoP-Nonce")};
     fields[count++] = (http_field){STR("Vary"), STR("Origin")};
     return count;
 }

@@ -130,8 +130,8 @@ static const front_row rows[] = {
     {STR_INIT("/readyz"), false, FRONT_PUBLIC, NULL, serve_ready, NULL},
 };
 
-static bool identify_caller(void *user, const front_request *request,
-                            const auth_principal **out_principal, front_refusal *out)
+static front_verdict identify_caller(void *user, const front_request *request,
+                                     const auth_principal **out_principal, front_refusal *out)
 {
     const worker *self = user;
     const gateway_options *options = &self->gateway->options;

@@ -32,8 +32,7 @@ typedef struct gateway_options {
     void (*told)(void *user, gateway *self, const char *what);
     /* Who sends a request over HTTP, as front_options.identify, on the thread of the worker that
      * received it. NULL: every caller is anonymous. */
-    bool (*identify)(void *user, const front_request *request, const auth_principal **out_principal,
-                     front_refusal *out);
+    front_identify identify;
     void *user;
 } gateway_options;
 

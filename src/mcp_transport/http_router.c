@@ -120,8 +120,8 @@ static void http_router_serve(mcp_http_router *self, http_exchange *exchange, mc
 /* ---- from the front -------------------------------------------------------------------------- */
 
 #define CORS_FIELDS                                                                                \
-    STR_INIT("accept, authorization, content-type, last-event-id, mcp-method, mcp-name, "          \
-             "mcp-protocol-version, mcp-session-id")
+    STR_INIT("accept, authorization, content-type, dpop, last-event-id, mcp-method, mcp-name, "    \
+             "mcp-protocol-version, mcp-session-id, x-api-key")
 #define CORS_FURTHER STR_INIT("mcp-param-") /* fields named after tool parameters */
 
 const http_cors mcp_http_router_cors = {STR_INIT("GET, HEAD, POST, DELETE, OPTIONS"), CORS_FIELDS,

@@ -179,10 +179,10 @@ agent_scheme *sdk_agent_scheme_find(const bay_agent *self, bay_str name);
 /* {"schemes":{NAME:{"list":[…]}}}, one more element. */
 void sdk_agent_requirement(bay_agent *self, list *among, const char *scheme, const char *scopes);
 /* For front_options.identify and a2a_http_router_options.admit. */
-bool sdk_agent_identify(bay_agent *self, http_exchange *exchange,
-                        const auth_principal **out_principal, front_refusal *out);
+front_verdict sdk_agent_identify(bay_agent *self, http_exchange *exchange,
+                                 const auth_principal **out_principal, front_refusal *out);
 bay_err sdk_agent_admit(bay_agent *self, http_exchange *exchange, const a2a_call *call,
-                        bay_str *out_challenge, a2a_fault *fault);
+                        front_challenge *out_challenge, a2a_fault *fault);
 /* What a request asks for by name, of which `message` is part; "": nothing; in `memory`. */
 bay_str sdk_agent_skill_of(json_val request, json_val message, arena *memory);
 void sdk_agent_schemes_free(bay_agent *self);

@@ -411,7 +411,8 @@ static bay_str field_of(void *context, bay_str name)
 }
 
 static bay_err check(bay_agent *self, http_exchange *exchange, bay_str skill,
-                     const auth_principal **out_principal, bay_str *out_challenge, a2a_fault *fault)
+                     const auth_principal **out_principal, front_challenge *out_challenge,
+                     a2a_fault *fault)
 {
     a2a_presented presented = {.field = field_of,
                                .query = http_exchange_query(exchange),
@@ -419,17 +420,18 @@ static bay_err check(bay_agent *self, http_exchange *exchange, bay_str skill,
                                    http_exchange_client_certificate(exchange, TLS_SUBJECT),
                                .context = exchange};
     return a2a_security_check(self->cards.security, &presented, skill, sdk_agent_verify, self,
-                              http_exchange_arena(exchange), out_principal, out_challenge, fault);
+                              http_exchange_arena(exchange), out_principal,
+                              &out_challenge->schemes[0], fault);
 }
 
-bool sdk_agent_identify(bay_agent *self, http_exchange *exchange,
-                        const auth_principal **out_principal, front_refusal *out)
+front_verdict sdk_agent_identify(bay_agent *self, http_exchange *exchange,
+                                 const auth_principal **out_principal, front_refusal *out)
 {
     a2a_fault fault = {A2A_E_UNAUTHENTICATED, ""};
-    bay_str challenge = STR("");
+    front_challenge challenge = {.retry = STR("")};
     /* Also of an open card: who shows a credential that it knows is somebody. */
     bay_err err = check(self, exchange, STR(""), out_principal, &challenge, &fault);
-    return err == BAY_OK || a2a_http_router_refused(exchange, &fault, challenge, out);
+    return err == BAY_OK ? FRONT_GO : a2a_http_router_refused(exchange, &fault, &challenge, out);
 }
 
 /* Most say nothing beside their message. */
@@ -471,7 +473,7 @@ static bay_err record_of(const bay_agent *self, const a2a_call *call, json_val m
  * given to nobody without it: neither a task's first message nor a later one, which goes to the
  * skill of the first, whatever it names. */
 bay_err sdk_agent_admit(bay_agent *self, http_exchange *exchange, const a2a_call *call,
-                        bay_str *out_challenge, a2a_fault *fault)
+                        front_challenge *out_challenge, a2a_fault *fault)
 {
     if (call->method != A2A_SEND_MESSAGE && call->method != A2A_SEND_STREAMING_MESSAGE) {
         return BAY_OK;

@@ -381,7 +381,8 @@ static bool endpoint_agent(void *user, bay_str tenant, a2a_http_agent *out)
 }
 
 static bay_err endpoint_admit(void *user, const a2a_http_agent *agent, http_exchange *exchange,
-                              const a2a_call *call, bay_str *out_challenge, a2a_fault *fault)
+                              const a2a_call *call, front_challenge *out_challenge,
+                              a2a_fault *fault)
 {
     (void)agent;
     return sdk_agent_admit(user, exchange, call, out_challenge, fault);
@@ -389,8 +390,8 @@ static bay_err endpoint_admit(void *user, const a2a_http_agent *agent, http_exch
 
 /* ---- what there is: the front's table -------------------------------------------------------- */
 
-static bool endpoint_identify(void *user, const front_request *request,
-                              const auth_principal **out_principal, front_refusal *out)
+static front_verdict endpoint_identify(void *user, const front_request *request,
+                                       const auth_principal **out_principal, front_refusal *out)
 {
     const host_listener *self = user;
     return sdk_agent_identify(self->of->owner.object, request->exchange, out_principal, out);

@@ -78,8 +78,7 @@ typedef struct host_kind {
     /* As front_options; `user` is the listener. */
     const front_row *rows;
     size_t row_count;
-    bool (*identify)(void *user, const front_request *request, const auth_principal **out_principal,
-                     front_refusal *out);
+    front_identify identify;
     void (*unknown)(void *user, http_exchange *exchange); /* may be NULL */
     const bay_str *(*base)(const void *object);           /* may be NULL */
     /* Hosts that a loopback listener without a list takes beside its own; how many. May be NULL. */

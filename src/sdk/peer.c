@@ -58,13 +58,13 @@ void bay_peer_challenge(bay_peer *peer, const char *challenge)
 }
 
 /* Somebody whose name could not be kept would be taken for nobody in particular: refused. */
-bool sdk_peer_identify(const bay_server *server, http_exchange *exchange,
-                       const auth_principal **out_principal, front_refusal *out)
+front_verdict sdk_peer_identify(const bay_server *server, http_exchange *exchange,
+                                const auth_principal **out_principal, front_refusal *out)
 {
     bay_peer peer = {.exchange = exchange};
     bool is_known = server->identify(&peer, server->identify_user) && !peer.is_short;
     principal_parts parts = {.proof = PRINCIPAL_PROGRAM, .subject = peer.subject};
-    out->challenge = peer.challenge;
+    out->challenge.schemes[0] = peer.challenge;
     if (is_known && peer.subject.len > 0) {
         bay_err err = principal_new(&parts, out_principal);
         if (err != BAY_OK) {
@@ -72,5 +72,5 @@ bool sdk_peer_identify(const bay_server *server, http_exchange *exchange,
         }
         is_known = err == BAY_OK;
     }
-    return is_known;
+    return is_known ? FRONT_GO : FRONT_REFUSE;
 }

@@ -271,9 +271,9 @@ bay_err sdk_arguments_check(const entry *tool, json_val arguments, buf *out_text
  * schema, and the log says how; BAY_ERR_NOMEM. */
 bay_err sdk_output_check(const bay_call *call, json_val structured) BAY_MUST_CHECK;
 
-/* peer.c: asks the program who sent it. False: refused, with `out->challenge`. */
-bool sdk_peer_identify(const bay_server *server, http_exchange *exchange,
-                       const auth_principal **out_principal, front_refusal *out);
+/* peer.c: asks the program who sent it. */
+front_verdict sdk_peer_identify(const bay_server *server, http_exchange *exchange,
+                                const auth_principal **out_principal, front_refusal *out);
 
 /* result.c: the members of the wire result. */
 void sdk_result_write_members(const bay_result *self, const mcp_revision *revision, buf *out);

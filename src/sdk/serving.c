@@ -124,15 +124,15 @@ static void server_limits(const void *object, http_server_limits *out)
 }
 
 /* Also for a program that sets or removes bay_server_identify while it serves. */
-static bool endpoint_identify(void *user, const front_request *request,
-                              const auth_principal **out_principal, front_refusal *out)
+static front_verdict endpoint_identify(void *user, const front_request *request,
+                                       const auth_principal **out_principal, front_refusal *out)
 {
     const host_listener *self = user;
     const bay_server *server = self->of->owner.object;
     if (server->identify != NULL) {
         return sdk_peer_identify(server, request->exchange, out_principal, out);
     }
-    return server->host.is_open || self->is_loopback;
+    return server->host.is_open || self->is_loopback ? FRONT_GO : FRONT_REFUSE;
 }
 
 /* Of exchanges that wait or come from another loop: there is one engine, whatever the path. */

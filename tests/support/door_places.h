@@ -22,16 +22,17 @@ typedef struct door_rig {
 static atomic_int door_identified; /* how often a gateway asked who calls */
 
 /* "mallory" may not enter. */
-static inline bool door_identify(void *user, const front_request *request,
-                                 const auth_principal **out_principal, front_refusal *out)
+static inline front_verdict door_identify(void *user, const front_request *request,
+                                          const auth_principal **out_principal, front_refusal *out)
 {
     bay_str name = http_exchange_field(request->exchange, STR("X-Caller"));
     principal_parts parts = {.proof = PRINCIPAL_PROGRAM, .subject = name};
     (void)user;
     (void)out;
     atomic_fetch_add(&door_identified, 1);
-    return !str_eq(name, STR("mallory")) &&
-           (name.len == 0 || principal_new(&parts, out_principal) == BAY_OK);
+    bool is_good = !str_eq(name, STR("mallory")) &&
+                   (name.len == 0 || principal_new(&parts, out_principal) == BAY_OK);
+    return is_good ? FRONT_GO : FRONT_REFUSE;
 }
 
 static inline bool door_peer_identify(bay_peer *peer, void *user)

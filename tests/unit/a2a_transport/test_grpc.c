@@ -161,7 +161,8 @@ static void on_request(void *user, http_exchange *exchange)
     if (!a2a_grpc_is_request(exchange)) {
         http_exchange_reply(exchange, 404, NULL, 0, STR("not here"));
     } else if (self->refuses) {
-        a2a_grpc_refuse(exchange, &fault, STR("Bearer"));
+        const front_challenge challenge = {.schemes = {STR("Bearer")}};
+        a2a_grpc_refuse(exchange, &fault, &challenge);
     } else {
         a2a_grpc_request(self->grpc, exchange, person("me"));
     }

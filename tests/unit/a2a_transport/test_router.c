@@ -186,17 +186,19 @@ static void rig_unknown(void *user, http_exchange *exchange)
     a2a_http_router_serve_nothing(exchange);
 }
 
-static bool agent_identify(void *user, const front_request *request,
-                           const auth_principal **out_principal, front_refusal *out)
+static front_verdict agent_identify(void *user, const front_request *request,
+                                    const auth_principal **out_principal, front_refusal *out)
 {
     router_rig *self = user;
     if (self->refuses) {
         a2a_fault fault;
         (void)a2a_fault_set(&fault, A2A_E_UNAUTHENTICATED, "who are you?");
-        return a2a_http_router_refused(request->exchange, &fault, STR("Bearer realm=\"x\""), out);
+        front_challenge challenge = {.schemes = {STR("Bearer realm=\"x\""), STR("DPoP")},
+                                     .nonce = STR("n1")};
+        return a2a_http_router_refused(request->exchange, &fault, &challenge, out);
     }
     *out_principal = principal_ref(person("alice"));
-    return true;
+    return FRONT_GO;
 }
 
 static const front_row agent_rows[] = {
@@ -209,13 +211,13 @@ static const front_row agent_rows[] = {
 };
 
 static bay_err rig_admit(void *user, const a2a_http_agent *agent, http_exchange *exchange,
-                         const a2a_call *call, bay_str *out_challenge, a2a_fault *fault)
+                         const a2a_call *call, front_challenge *out_challenge, a2a_fault *fault)
 {
     router_rig *self = user;
     (void)agent;
     (void)exchange;
     assert_true(json_is(call->params, JSON_OBJECT));
-    *out_challenge = STR("");
+    (void)out_challenge;
     return self->admits_nothing ? a2a_fault_set(fault, A2A_E_FORBIDDEN, "not for you") : BAY_OK;
 }
 
@@ -371,7 +373,9 @@ static void nobody_without_credentials_comes_further_than_the_card(void **state)
 {
     (void)state;
     static const answer_case cases[] = {
-        {"POST", "/", JSON_1, "{", 401, "WWW-Authenticate: Bearer realm=\"x\"", "who are you?"},
+        {"POST", "/", JSON_1, "{", 401,
+         "WWW-Authenticate: Bearer realm=\"x\"\r\nWWW-Authenticate: DPoP\r\nDPoP-Nonce: n1\r\n",
+         "who are you?"},
         {"GET", "/tasks/t", V1, NULL, 401, "WWW-Authenticate", "\"error\""},
         {"GET", "/v1/tasks/t", "", NULL, 401, "WWW-Authenticate", "who are you?"},
         {"GET", "/nowhere", V1, NULL, 401, NULL, NULL},

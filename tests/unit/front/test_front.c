@@ -101,7 +101,14 @@ typedef struct rig {
     int refused; /* in the row's own words */
     int unknown;
     const auth_principal *seen;
+    front_hold *hold;
+    int left;
 } rig;
+
+static void on_left(void *user)
+{
+    ((rig *)user)->left++;
+}
 
 static bool serve(void *user, const front_request *request)
 {
@@ -126,8 +133,8 @@ static void refuse(void *user, const front_request *request, const front_refusal
     http_exchange_reply(request->exchange, refusal->status, NULL, 0, str_of(refusal->text));
 }
 
-static bool identify(void *user, const front_request *request, const auth_principal **out_principal,
-                     front_refusal *out)
+static front_verdict identify(void *user, const front_request *request,
+                              const auth_principal **out_principal, front_refusal *out)
 {
     rig *self = user;
     bay_str who = http_exchange_field(request->exchange, STR("X-Who"));
@@ -135,10 +142,15 @@ static bool identify(void *user, const front_request *request, const auth_princi
     *out_principal = principal_ref(person_of(who)); /* of a refused one the reference goes back */
     if (str_eq(who, STR("mallory"))) {
         out->status = 403;
-        return false;
+        return FRONT_REFUSE;
     }
-    out->challenge = STR("Bearer");
-    return who.len > 0;
+    if (str_eq(who, STR("later"))) {
+        self->hold = front_hold_new(request, on_left, self);
+        assert_non_null(self->hold);
+        return FRONT_WAIT;
+    }
+    out->challenge.schemes[0] = STR("Bearer");
+    return who.len > 0 ? FRONT_GO : FRONT_REFUSE;
 }
 
 static void unknown(void *user, http_exchange *exchange)
@@ -156,6 +168,7 @@ static const front_row rows[] = {
     {STR_INIT("/proven"), false, FRONT_PROVEN, &cors, serve, refuse},
     {STR_INIT("/hidden/*"), false, FRONT_CALLER, &cors, serve_hidden, NULL},
     {STR_INIT("/bare"), false, FRONT_PUBLIC, NULL, serve, NULL},
+    {STR_INIT("/shared"), false, FRONT_SHARED, NULL, serve, NULL},
 };
 
 static void open_rig(rig *self)
@@ -194,16 +207,17 @@ static void ask(rig *self, wire_client *client, const char *verb, const char *pa
 typedef struct sent {
     const char *fields;
     int refusal; /* 0: it may enter */
+    bool is_by_origin;
 } sent;
 
 static const sent entries[] = {
-    {"Host: evil.example\r\n", 403},
-    {"Host: localhost\r\nOrigin: http://evil.example\r\n", 403},
-    {"Host: localhost\r\nOrigin: null\r\n", 403},
-    {"Host: evil.example\r\nVia: 1.1 me\r\n", 403},
-    {"Host: localhost\r\nVia: 1.1 me\r\n", 508},
-    {"Host: localhost\r\n", 0},
-    {"Host: localhost\r\nOrigin: http://localhost\r\nVia: 1.1 you\r\n", 0},
+    {"Host: evil.example\r\n", 403, false},
+    {"Host: localhost\r\nOrigin: http://evil.example\r\n", 403, true},
+    {"Host: localhost\r\nOrigin: null\r\n", 403, true},
+    {"Host: evil.example\r\nVia: 1.1 me\r\n", 403, false},
+    {"Host: localhost\r\nVia: 1.1 me\r\n", 508, false},
+    {"Host: localhost\r\n", 0, false},
+    {"Host: localhost\r\nOrigin: http://localhost\r\nVia: 1.1 you\r\n", 0, false},
 };
 
 static const struct {
@@ -228,11 +242,11 @@ static void each_row_asks_for_what_it_needs_once(void **state)
             for (size_t c = 0; c < ARRAY_LEN(callers); c++) {
                 const front_row *row = &rows[r];
                 bool is_open = str_ends(row->path, STR("*"));
-                bool asks = row->need == FRONT_CALLER && entries[e].refusal == 0;
+                bool is_let_in = entries[e].refusal == 0 ||
+                                 (row->need == FRONT_SHARED && entries[e].is_by_origin);
+                bool asks = row->need == FRONT_CALLER && is_let_in;
                 bool is_missing = is_open && c != 2; /* not alice's */
-                int refusal = entries[e].refusal != 0 ? entries[e].refusal
-                              : asks                  ? callers[c].refusal
-                                                      : 0;
+                int refusal = !is_let_in ? entries[e].refusal : asks ? callers[c].refusal : 0;
                 char fields[256];
                 wire_client client;
                 snprintf(fields, sizeof(fields), "%s%s", entries[e].fields, callers[c].fields);
@@ -276,6 +290,78 @@ static void a_preflight_identifies_nobody(void **state)
         wire_close(&client);
     }
     close_rig(&self);
+}
+
+/* ---- a caller who is known later ------------------------------------------------------------- */
+
+static void ask_later(rig *self, wire_client *client, const char *path)
+{
+    self->identified = self->served = self->refused = self->left = 0;
+    self->seen = NULL;
+    wire_request(client, self->loop, http_server_port(self->http), "GET", path,
+                 "Host: localhost\r\nX-Who: later\r\n", NULL);
+    TURN_UNTIL(self->loop, (void)0, self->identified == 1);
+    assert_int_equal(self->served + self->refused, 0);
+}
+
+static void a_held_request_goes_on_or_is_refused(void **state)
+{
+    rig self;
+    wire_client client;
+    (void)state;
+    open_rig(&self);
+    ask_later(&self, &client, "/caller");
+    front_hold_end(self.hold, FRONT_GO, person("alice"), NULL);
+    TURN_UNTIL(self.loop, wire_pump(&client), client.is_complete);
+    assert_int_equal(client.status, 200);
+    assert_ptr_equal(self.seen, person("alice"));
+    wire_close(&client);
+
+    ask_later(&self, &client, "/hidden/mine"); /* what is hidden from bob stays so */
+    assert_true(str_eq(front_hold_request(self.hold)->name, STR("mine")));
+    front_hold_end(self.hold, FRONT_GO, person("bob"), NULL);
+    TURN_UNTIL(self.loop, wire_pump(&client), client.is_complete);
+    assert_int_equal(client.status, 404);
+    wire_close(&client);
+
+    front_refusal refusal = {
+        .cause = FRONT_DENIED,
+        .status = 401,
+        .text = "",
+        .challenge = {{STR("Bearer x"), STR("DPoP y")}, .nonce = STR("n1"), .retry = STR("7")}};
+    ask_later(&self, &client, "/caller");
+    front_hold_end(self.hold, FRONT_REFUSE, NULL, &refusal);
+    TURN_UNTIL(self.loop, wire_pump(&client), client.is_complete);
+    assert_int_equal(client.status, 401);
+    assert_true(wire_head_has(&client, "WWW-Authenticate: Bearer x\r\n"));
+    assert_true(wire_head_has(&client, "WWW-Authenticate: DPoP y\r\n"));
+    assert_true(wire_head_has(&client, "DPoP-Nonce: n1\r\n"));
+    assert_true(wire_head_has(&client, "Retry-After: 7\r\n"));
+    assert_true(wire_head_has(&client, "Cache-Control: no-store\r\n"));
+    wire_close(&client);
+
+    ask_later(&self, &client, "/worded");
+    front_hold_end(self.hold, FRONT_REFUSE, NULL, &refusal);
+    TURN_UNTIL(self.loop, wire_pump(&client), client.is_complete);
+    assert_int_equal(self.refused, 1);
+    assert_int_equal(self.left, 0);
+    wire_close(&client);
+    close_rig(&self);
+}
+
+static void a_held_request_may_be_left(void **state)
+{
+    rig self;
+    wire_client client;
+    (void)state;
+    open_rig(&self);
+    ask_later(&self, &client, "/caller");
+    wire_close(&client);
+    TURN_UNTIL(self.loop, (void)0, self.left == 1);
+    ask_later(&self, &client, "/caller"); /* and so is the server's end */
+    close_rig(&self);
+    assert_int_equal(self.left, 1);
+    wire_close(&client);
 }
 
 /* What is sent, without the time. */
@@ -337,6 +423,8 @@ int main(void)
         cmocka_unit_test(each_row_asks_for_what_it_needs_once),
         cmocka_unit_test(a_preflight_identifies_nobody),
         cmocka_unit_test(hidden_and_invented_are_the_same_bytes),
+        cmocka_unit_test(a_held_request_goes_on_or_is_refused),
+        cmocka_unit_test(a_held_request_may_be_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -183,7 +183,8 @@ static void replies_carry_the_origin(void **state)
                   WIRE_JSON "Origin: http://localhost:6274\r\n", WIRE_INITIALIZE);
     assert_int_equal(client.status, 200);
     assert_true(wire_head_has(&client, "Access-Control-Allow-Origin: http://localhost:6274\r\n"));
-    assert_true(wire_head_has(&client, "Access-Control-Expose-Headers: Mcp-Session-Id\r\n"));
+    assert_true(wire_head_has(&client, "Access-Control-Expose-Headers: Mcp-Session-Id, "
+                                       "WWW-Authenticate, DPoP-Nonce\r\n"));
     assert_true(wire_head_has(&client, "Vary: Origin\r\n"));
     wire_close(&client);
     wire_request(&client, rig.loop, port_of(&rig), "GET", "/sse",

@@ -128,14 +128,14 @@ static uint32_t near_alive_ms;
 static uint32_t near_total_ms;
 
 /* Everybody is the same person. */
-static bool identify(void *user, const front_request *request, const auth_principal **out_principal,
-                     front_refusal *out)
+static front_verdict identify(void *user, const front_request *request,
+                              const auth_principal **out_principal, front_refusal *out)
 {
     (void)user;
     (void)request;
     (void)out;
     *out_principal = principal_ref(person("alice"));
-    return true;
+    return FRONT_GO;
 }
 
 /* What a client brings back names the loop by a digit: "home 1". */

@@ -104,14 +104,14 @@ typedef struct bench {
     char path[96];
 } bench;
 
-static bool identify(void *user, const front_request *request, const auth_principal **out_principal,
-                     front_refusal *out)
+static front_verdict identify(void *user, const front_request *request,
+                              const auth_principal **out_principal, front_refusal *out)
 {
     bay_str who = http_exchange_field(request->exchange, STR("X-Who"));
     (void)user;
     (void)out;
     *out_principal = principal_ref(person_of(who));
-    return true;
+    return FRONT_GO;
 }
 
 static bay_err session_lookup(void *user, mcp_server *engine, bay_str id,
