@@ -19,6 +19,12 @@ void check_free(oauth_check *self)
     mem_free(self);
 }
 
+void oauth_check_wait(oauth_check *self, oauth_checked done, void *user)
+{
+    self->done = done;
+    self->user = user;
+}
+
 void oauth_check_cancel(oauth_check *self)
 {
     check_free(self);

@@ -176,12 +176,13 @@ typedef void (*oauth_checked)(void *user, oauth_verdict verdict, const auth_prin
                               const oauth_refusal *refusal);
 
 /* OAUTH_GOOD: *out_principal with one reference for the caller. OAUTH_REFUSED: *out_refusal.
- * OAUTH_WAIT: *out_check; `done` is called once, in a later turn, unless oauth_check_cancel came
- * first; the principal is borrowed for that call. The exchange must live until then. */
+ * OAUTH_WAIT: *out_check, for oauth_check_wait or oauth_check_cancel, at once. */
 oauth_verdict oauth_guard_check(oauth_guard_link *self, http_exchange *exchange,
                                 const oauth_place *place, const auth_principal **out_principal,
-                                oauth_refusal *out_refusal, oauth_checked done, void *user,
-                                oauth_check **out_check);
+                                oauth_refusal *out_refusal, oauth_check **out_check);
+/* `done` is called once, in a later turn, unless oauth_check_cancel comes first; the principal is
+ * borrowed for that call. The exchange must live until then. */
+void oauth_check_wait(oauth_check *self, oauth_checked done, void *user);
 void oauth_check_cancel(oauth_check *self);
 
 #endif

@@ -100,8 +100,7 @@ static oauth_verdict begin(oauth_guard_link *self, http_exchange *exchange,
 
 oauth_verdict oauth_guard_check(oauth_guard_link *self, http_exchange *exchange,
                                 const oauth_place *place, const auth_principal **out_principal,
-                                oauth_refusal *out_refusal, oauth_checked done, void *user,
-                                oauth_check **out_check)
+                                oauth_refusal *out_refusal, oauth_check **out_check)
 {
     const oauth_guard *guard = self->guard;
     unsigned char digest[DIGEST_BYTES];
@@ -135,13 +134,8 @@ oauth_verdict oauth_guard_check(oauth_guard_link *self, http_exchange *exchange,
     default:
         break;
     }
-    oauth_verdict verdict = begin(self, exchange, place, &brought, number, digest, out_principal,
-                                  out_refusal, out_check);
-    if (verdict == OAUTH_WAIT) {
-        (*out_check)->done = done;
-        (*out_check)->user = user;
-    }
-    return verdict;
+    return begin(self, exchange, place, &brought, number, digest, out_principal, out_refusal,
+                 out_check);
 }
 
 /* ---- links ----------------------------------------------------------------------------------- */

@@ -127,12 +127,13 @@ static inline void rig_resource(void *user, http_exchange *exchange)
                          .address = str_of(self->address),
                          .is_by_proxy = self->is_by_proxy,
                          .ring = self->ring};
-    oauth_verdict verdict = oauth_guard_check(self->link, exchange, &place, &principal, &refusal,
-                                              rig_checked, self, &check);
+    oauth_verdict verdict =
+        oauth_guard_check(self->link, exchange, &place, &principal, &refusal, &check);
     if (verdict == OAUTH_WAIT) {
         self->waits++;
         self->waiting = exchange;
         self->check = check;
+        oauth_check_wait(check, rig_checked, self);
         return;
     }
     rig_answer(self, exchange, verdict, principal, &refusal);
