@@ -396,12 +396,17 @@ bay_str jose_key_id(const jose_key *self)
     return self->entry.id;
 }
 
+bay_str jose_key_algorithm(const jose_key *self)
+{
+    return str_of(jose_algorithm_name(algorithm_of(&self->entry)));
+}
+
 bay_err jose_key_public(const jose_key *self, buf *out)
 {
     buf_lit(out, "{\"keys\":[{");
     jose_raw_write_public(self->entry.raw, out);
-    buf_printf(out, ",\"use\":\"sig\",\"alg\":\"%s\",\"kid\":",
-               jose_algorithm_name(algorithm_of(&self->entry)));
+    buf_printf(out, ",\"use\":\"sig\",\"alg\":\"%.*s\",\"kid\":",
+               BAY_STR(jose_key_algorithm(self)));
     json_quote(out, self->entry.id);
     buf_lit(out, "}]}");
     return out->err;
@@ -531,7 +536,7 @@ static void write_header(const jose_key *key, bay_str typ, bay_str jku, buf *out
     json_writer_init(&writer, out);
     json_open_object(&writer);
     json_key_lit(&writer, "alg");
-    json_put_str(&writer, str_of(jose_algorithm_name(algorithm_of(&key->entry))));
+    json_put_str(&writer, jose_key_algorithm(key));
     json_key_lit(&writer, "kid");
     json_put_str(&writer, key->entry.id);
     if (typ.len > 0) {
@@ -573,6 +578,71 @@ bay_err jose_sign(const jose_key *key, bay_str payload, bay_str typ, bay_str jku
     buf_fini(&encoded);
     buf_fini(&header);
     return err;
+}
+
+static void write_token_header(const jose_key *key, bay_str typ, bool shows_key, buf *out)
+{
+    json_writer writer;
+    json_writer_init(&writer, out);
+    json_open_object(&writer);
+    json_key_lit(&writer, "typ");
+    json_put_str(&writer, typ);
+    json_key_lit(&writer, "alg");
+    json_put_str(&writer, jose_key_algorithm(key));
+    if (shows_key) {
+        buf public;
+        buf_init(&public, JOSE_TOKEN_BYTES);
+        buf_char(&public, '{');
+        jose_raw_write_public(key->entry.raw, &public);
+        buf_char(&public, '}');
+        json_key_lit(&writer, "jwk");
+        json_put_raw(&writer, buf_view(&public));
+        out->err = out->err != BAY_OK ? out->err : public.err;
+        buf_fini(&public);
+    } else {
+        json_key_lit(&writer, "kid");
+        json_put_str(&writer, key->entry.id);
+    }
+    json_close_object(&writer);
+}
+
+bay_err jose_token_sign(const jose_key *key, bay_str typ, bool shows_key, bay_str claims, buf *out)
+{
+    buf header, first, second;
+    buf_init(&header, JOSE_TOKEN_BYTES);
+    buf_init(&first, 2 * JOSE_TOKEN_BYTES);
+    buf_init(&second, 2 * JOSE_TOKEN_BYTES);
+    write_token_header(key, typ, shows_key, &header);
+    base64_encode(&first, buf_view(&header), BASE64_URL);
+    base64_encode(&second, claims, BASE64_URL);
+    bay_err err = header.err != BAY_OK ? header.err : first.err != BAY_OK ? first.err : second.err;
+    if (err == BAY_OK) {
+        buf_str(out, buf_view(&first));
+        buf_char(out, '.');
+        buf_str(out, buf_view(&second));
+        buf_char(out, '.');
+        err = jose_raw_sign(key->entry.raw, algorithm_of(&key->entry), buf_view(&first),
+                            buf_view(&second), out);
+    }
+    buf_fini(&second);
+    buf_fini(&first);
+    buf_fini(&header);
+    return err == BAY_OK ? out->err : err;
+}
+
+bay_err jose_hash(bay_str bytes, buf *out)
+{
+    unsigned char digest[DIGEST_BYTES];
+    if (digest_bytes(bytes, digest) != BAY_OK) {
+        return BAY_ERR_NOMEM;
+    }
+    base64_encode(out, (bay_str){(const char *)digest, sizeof(digest)}, BASE64_URL);
+    return out->err;
+}
+
+bay_err jose_key_generate(buf *out)
+{
+    return jose_raw_generate(out);
 }
 
 /* --- verifying -------------------------------------------------------------------------------- */

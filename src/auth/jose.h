@@ -48,6 +48,16 @@ bay_err jose_keys_thumbprint(const jose_keys *self, buf *out) BAY_MUST_CHECK;
  * `typ` and `jku` may be "". */
 bay_err jose_sign(const jose_key *key, bay_str payload, bay_str typ, bay_str jku,
                   buf *out_protected, buf *out_signature) BAY_MUST_CHECK;
+/* Appends a compact JWS over `claims` (JSON). `shows_key`: its header has the public key in place
+ * of the key's id, as proofs of possession do (RFC 9449 section 4.2).
+ * Errors: BAY_ERR_LIMIT, BAY_ERR_NOMEM; BAY_ERR_UNSUPPORTED in a library without OpenSSL. */
+bay_err jose_token_sign(const jose_key *key, bay_str typ, bool shows_key, bay_str claims,
+                        buf *out) BAY_MUST_CHECK;
+bay_str jose_key_algorithm(const jose_key *self); /* "ES256", "RS256" */
+/* Appends a new private key, EC P-256, in PEM; to wipe. Errors: as above. */
+bay_err jose_key_generate(buf *out) BAY_MUST_CHECK;
+/* Appends the SHA-256 of `bytes` in base64url. Errors: as above. */
+bay_err jose_hash(bay_str bytes, buf *out) BAY_MUST_CHECK;
 /* BAY_ERR_DENIED: no key of that set made it, or its header is not understood (`crit`, `b64`, an
  * algorithm that is not ours, a member twice). Tried are the keys of the header's algorithm that
  * have its `kid`, or no `kid` at all; a header without one goes with all. `protected_header` and

@@ -94,3 +94,32 @@ bool jose_keys_have_all(const jose_keys *self, const jose_keys *older)
     (void)older;
     return false;
 }
+
+bay_err jose_token_sign(const jose_key *key, bay_str typ, bool shows_key, bay_str claims, buf *out)
+{
+    (void)key;
+    (void)typ;
+    (void)shows_key;
+    (void)claims;
+    (void)out;
+    return BAY_ERR_UNSUPPORTED;
+}
+
+bay_str jose_key_algorithm(const jose_key *self)
+{
+    (void)self;
+    return (bay_str){"", 0};
+}
+
+bay_err jose_key_generate(buf *out)
+{
+    (void)out;
+    return BAY_ERR_UNSUPPORTED;
+}
+
+bay_err jose_hash(bay_str bytes, buf *out)
+{
+    (void)bytes;
+    (void)out;
+    return BAY_ERR_UNSUPPORTED;
+}

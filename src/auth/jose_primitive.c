@@ -386,6 +386,23 @@ bay_err jose_raw_from_pem(bay_str pem, jose_raw **out)
     return err;
 }
 
+bay_err jose_raw_generate(buf *out)
+{
+    EVP_PKEY *key = EVP_EC_gen("P-256");
+    BIO *bio = key != NULL ? BIO_new(BIO_s_secmem()) : NULL;
+    char *text = NULL;
+    bool is_made =
+        bio != NULL && PEM_write_bio_PrivateKey(bio, key, NULL, NULL, 0, NULL, NULL) == 1;
+    long len = is_made ? BIO_get_mem_data(bio, &text) : 0;
+    if (len > 0) {
+        buf_append(out, text, (size_t)len);
+    }
+    BIO_free(bio); /* wipes */
+    EVP_PKEY_free(key);
+    ERR_clear_error();
+    return len > 0 ? out->err : BAY_ERR_NOMEM;
+}
+
 void jose_raw_free(jose_raw *self)
 {
     if (self != NULL) {

@@ -59,6 +59,8 @@ bay_err jose_raw_new(jose_kind kind, const jose_member *members, size_t count,
 /* A private key in PEM, without a passphrase. Errors: BAY_ERR_SYNTAX: no such thing in there;
  * BAY_ERR_INVALID: of another kind or size; BAY_ERR_NOMEM. */
 bay_err jose_raw_from_pem(bay_str pem, jose_raw **out) BAY_MUST_CHECK;
+/* Appends a new private key, EC P-256, in PEM; to wipe. Errors: BAY_ERR_NOMEM, those of `out`. */
+bay_err jose_raw_generate(buf *out) BAY_MUST_CHECK;
 void jose_raw_free(jose_raw *self); /* wiped; NULL is fine */
 
 jose_kind jose_raw_kind(const jose_raw *self);
