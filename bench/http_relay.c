@@ -50,7 +50,8 @@ static void on_failed(void *user, bay_err err, bool was_sent, const char *text)
 
 static void on_request(void *user, http_exchange *exchange)
 {
-    static const http_call_events events = {on_head, on_body, on_end, on_failed, NULL};
+    static const http_call_events events = {
+        .head = on_head, .body = on_body, .end = on_end, .failed = on_failed};
     (void)user;
     relay *self = arena_zalloc(http_exchange_arena(exchange), sizeof(relay));
     if (self == NULL) {

@@ -159,6 +159,9 @@ void call_leave(http_call *self)
 {
     http_client *client = self->client;
     self->state = CALL_OVER;
+    if (self->draft != NULL) {
+        call_draft_leave(self);
+    }
     loop_timer_stop(client->loop, &self->timer);
     if (list_holds(&self->queue_link)) {
         list_remove(&self->queue_link);
@@ -395,6 +398,14 @@ static bool begin_reply(http_channel *self, const http1_head *head)
     http_reader *reader = self->reader;
     self->reader = NULL; /* stays ours until the views were used */
     self->keep_alive = head->keep_alive;
+    bay_diag diag = {0};
+    if (call->draft != NULL &&
+        call_is_refused(call, head->status, head->fields, head->field_count, &diag)) {
+        client_reader_give(self->client, reader);
+        channel_drop(self); /* with the rest of the reply */
+        call_again(call, &diag);
+        return false;
+    }
     http1_body_init(&self->body, HTTP1_RESPONSE, head, &self->client->wire_limits);
     call_begin_body(call, head->fields, head->field_count);
     if (call->events->head != NULL) {

@@ -88,6 +88,7 @@ static http_call *call_take(http_client *self)
 
 static void call_free(http_call *call)
 {
+    call_draft_free(call);
     http2_call_free(call);
     buf_fini(&call->request);
     mem_free(call);
@@ -95,6 +96,7 @@ static void call_free(http_call *call)
 
 static void call_give(http_client *self, http_call *call)
 {
+    call_draft_free(call);
     http2_call_free(call);
     if (self->spare_call_count >= SPARE_CALLS || call->request.cap > SPARE_BYTES) {
         call_free(call);
@@ -410,6 +412,7 @@ static http_call *call_new(http_client *self, http_origin *origin, const http_ca
     call->origin = origin;
     call->channel = NULL;
     call->http2 = NULL;
+    call->draft = NULL;
     call->events = events;
     call->user = user;
     call->timeout_ms = spec->timeout_ms;
@@ -425,6 +428,21 @@ static http_call *call_new(http_client *self, http_origin *origin, const http_ca
     call->is_head_method = str_eq(spec->method, STR("HEAD"));
     call->may_run_twice = spec->may_run_twice || !str_eq(spec->method, STR("POST"));
     return call;
+}
+
+bay_err http_call_go(http_call *self, const http_call_spec *spec, const uri *url, bool is_tls,
+                     bay_diag *diag)
+{
+    http_client *client = self->client;
+    bay_err err = spec->is_http2 ? http2_call_prepare(self, spec, url, is_tls)
+                                 : write_request(client, &self->request, spec, url);
+    if (err == BAY_ERR_INVALID) {
+        err = diag_set(diag, err, "the method or a header field is not valid");
+    }
+    if (err == BAY_OK && spec->timeout_ms > 0) {
+        err = loop_timer_start(client->loop, &self->timer, spec->timeout_ms);
+    }
+    return err == BAY_OK ? http_call_start(self) : err;
 }
 
 bay_err http_client_call(http_client *self, const http_call_spec *spec,
@@ -452,16 +470,11 @@ bay_err http_client_call(http_client *self, const http_call_spec *spec,
         http_client_leave(self);
         return BAY_ERR_NOMEM;
     }
-    err = spec->is_http2 ? http2_call_prepare(call, spec, url, is_tls)
-                         : write_request(self, &call->request, spec, url);
-    if (err == BAY_ERR_INVALID) {
-        err = diag_set(diag, err, "the method or a header field is not valid");
-    }
-    if (err == BAY_OK && spec->timeout_ms > 0) {
-        err = loop_timer_start(self->loop, &call->timer, spec->timeout_ms);
-    }
-    if (err == BAY_OK) {
-        err = http_call_start(call);
+    if (spec->authority == NULL) {
+        err = http_call_go(call, spec, url, is_tls, diag);
+    } else {
+        err = call_draft(call, spec, is_tls);
+        err = err == BAY_OK ? call_attempt(call, diag) : err;
     }
     if (err != BAY_OK) {
         loop_timer_stop(self->loop, &call->timer);

@@ -6,6 +6,7 @@
 #ifndef HTTP_HTTP_CLIENT_H
 #define HTTP_HTTP_CLIENT_H
 
+#include "base/list.h"
 #include "http/http_server.h" /* http_field */
 #include "net/loop.h"
 #include "net/socket.h" /* socket_permit */
@@ -38,6 +39,39 @@ typedef struct http_client_limits {
 
 extern const http_client_limits http_client_default_limits;
 
+/* Proves to an origin who sends a request, where that is not settled once for all (OAuth): each
+ * attempt of a call gets fields of its own, and a reply that refuses them may lead to another
+ * attempt. While the authority waits for them (for a token endpoint, or a person), nothing is sent
+ * and no time-out of the call runs. HTTP/2: replies are not looked at. */
+typedef struct http_authority http_authority;
+
+enum { HTTP_AUTHORITY_FIELDS = 2, HTTP_ATTEMPTS = 12 /* of one call */ };
+
+/* The authority's part of a call. */
+typedef struct http_grant {
+    list_link link;
+    uint64_t state[3]; /* 0 at first */
+} http_grant;
+
+typedef enum http_verdict {
+    HTTP_PASS,   /* the reply is the call's */
+    HTTP_AGAIN,  /* another attempt, once there are fields for it */
+    HTTP_REFUSE, /* the call fails with BAY_ERR_DENIED and the authority's text */
+} http_verdict;
+
+struct http_authority {
+    /* Adds at most HTTP_AUTHORITY_FIELDS fields, whose views live until the authority is called
+     * next. BAY_ERR_AGAIN: not yet; http_call_authorized or _refused follows, in a later turn,
+     * unless `left` ended it. Else the call fails with `diag`. */
+    bay_err (*fields)(http_authority *self, http_call *call, http_grant *grant, bay_str method,
+                      bay_str url, http_field *out, size_t *out_count, bay_diag *diag);
+    /* The head of the reply to the last attempt. */
+    http_verdict (*replied)(http_authority *self, http_grant *grant, int status,
+                            const http_field *fields, size_t count, bay_diag *diag);
+    /* The call that waits for fields is over. */
+    void (*left)(http_authority *self, http_grant *grant);
+};
+
 typedef struct http_client_options {
     http_client_limits limits;
     tls_context *tls; /* for https; NULL: system trust store; borrowed */
@@ -58,6 +92,8 @@ typedef struct http_call_events {
     /* HTTP/2: the fields behind the body, before `end`; views live for the call only. A reply that
      * is one head has none: they are its fields. */
     void (*trailers)(void *user, const http_field *fields, size_t count);
+    /* With an authority: the call begins, or ends, to wait for fields. */
+    void (*waits)(void *user, bool is_waiting);
 } http_call_events;
 
 typedef struct http_call_spec {
@@ -77,6 +113,7 @@ typedef struct http_call_spec {
      * the credit that http/pace.h has for the body; 0: body_timeout_ms of the limits, or timeout_ms
      * if that is longer. */
     uint32_t idle_ms;
+    http_authority *authority; /* NULL: none; outlives the call. The request is kept for it. */
 } http_call_spec;
 
 bay_err http_client_new(loop *loop, const http_client_options *options,
@@ -85,13 +122,18 @@ void http_client_free(http_client *self); /* every open call fails with BAY_ERR_
 
 loop *http_client_loop(const http_client *self);
 
-/* Nothing of `events` runs before this returns. A request on a pooled connection that the peer
- * closed before any byte of a reply came is sent once more on a fresh one, if its method is safe
- * (RFC 9110 section 9.2.2) or the spec says that it may run twice: the peer may have executed it.
+/* Nothing of `events` but `waits` runs before this returns. A request on a pooled connection that
+ * the peer closed before any byte of a reply came is sent once more on a fresh one, if its method
+ * is safe (RFC 9110 section 9.2.2) or the spec says that it may run twice: the peer may have
+ * executed it.
  */
 bay_err http_client_call(http_client *self, const http_call_spec *spec,
                          const http_call_events *events, void *user, http_call **out,
                          bay_diag *diag) BAY_MUST_CHECK;
+/* From the authority, about a call that waits: it is to ask for the fields now, or the call
+ * fails. */
+void http_call_authorized(http_call *self);
+void http_call_refused(http_call *self, bay_err err, const char *text);
 /* Ends it without an event; its connection is closed unless the reply was complete. */
 void http_call_cancel(http_call *self);
 void http_call_pause(http_call *self); /* no more `body` until resumed: back-pressure to the peer */

@@ -1,9 +1,11 @@
 /* What http_client.c and http_call.c share. Nobody else includes this.
  *
  * A call:     QUEUED --> CONNECTING --> WAITING --> BODY --> OVER      (OVER also from everywhere)
- *                ^            ^            |
- *                |            +-- stale ---+   a pooled connection ended before any byte of a reply
- *             no slot
+ *                ^            ^            |  |
+ *                |            +-- stale ---+  |  a pooled connection ended before any byte of a
+ * reply
+ *             no slot                         |
+ *           AUTHORIZING <------ refused ------+  with an authority only; a call may begin there
  * A channel (one connection): CONNECTING --> busy (has a call) <--> idle (in the pool) --> dropped
  *
  * Invariants
@@ -73,7 +75,20 @@ typedef struct http_channel {
     bool is_dropped;
 } http_channel;
 
+/* What a call with an authority is made of, to be made anew. */
+typedef struct http_draft {
+    http_authority *authority;
+    http_grant grant;
+    http_call_spec spec; /* its texts and fields follow this struct */
+    unsigned attempts;
+    bool is_tls;
+    bool is_waiting;
+    size_t bytes; /* all of it, to wipe */
+    http_field fields[];
+} http_draft;
+
 typedef enum http_call_state {
+    CALL_AUTHORIZING,
     CALL_QUEUED,
     CALL_CONNECTING,
     CALL_WAITING,
@@ -88,6 +103,7 @@ struct http_call {
     http_origin *origin;
     http_channel *channel;
     http2_call *http2; /* NULL: HTTP/1.1 */
+    http_draft *draft; /* NULL: no authority */
     const http_call_events *events;
     void *user;
     buf request;
@@ -143,6 +159,23 @@ void origin_release(http_client *self, http_origin *origin);
 /* Gives waiting calls the connections they may have. */
 void origin_kick(http_client *self, http_origin *origin);
 void client_arm_sweep(http_client *self);
+
+/* Writes the request and sends it. */
+bay_err http_call_go(http_call *self, const http_call_spec *spec, const uri *url, bool is_tls,
+                     bay_diag *diag);
+
+/* http_authorized.c */
+bay_err call_draft(http_call *self, const http_call_spec *spec, bool is_tls) BAY_MUST_CHECK;
+void call_draft_free(http_call *self);
+/* The next attempt: sent, or waiting for its fields. */
+bay_err call_attempt(http_call *self, bay_diag *diag) BAY_MUST_CHECK;
+/* The call is over: nobody waits for fields. */
+void call_draft_leave(http_call *self);
+/* The head of a reply. True: it is not the owner's; the channel is to be dropped, and then
+ * call_again. */
+bool call_is_refused(http_call *self, int status, const http_field *fields, size_t count,
+                     bay_diag *diag);
+void call_again(http_call *self, const bay_diag *diag);
 
 /* http_call.c */
 /* Puts the call on a pooled channel, on a new one, or in the queue. */

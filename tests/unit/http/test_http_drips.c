@@ -43,7 +43,8 @@ static void on_failed(void *user, bay_err err, bool was_sent, const char *text)
     snprintf(self->text, sizeof(self->text), "%s", text);
 }
 
-static const http_call_events events = {on_head, on_body, on_end, on_failed, NULL};
+static const http_call_events events = {
+    .head = on_head, .body = on_body, .end = on_end, .failed = on_failed};
 
 typedef struct meeting {
     rig on; /* only its loop */

@@ -159,7 +159,8 @@ static void on_failed(void *user, bay_err err, bool was_sent, const char *text)
 
 static void begin_call(storm *self, flight *one)
 {
-    static const http_call_events events = {on_head, on_body, on_end, on_failed, NULL};
+    static const http_call_events events = {
+        .head = on_head, .body = on_body, .end = on_end, .failed = on_failed};
     char url[64];
     snprintf(url, sizeof(url), "http://127.0.0.1:%u/x", http_server_port(self->on.server));
     http_call_spec spec = {.method = STR("POST"),

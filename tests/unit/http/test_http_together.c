@@ -46,7 +46,8 @@ static void on_failed(void *user, bay_err err, bool was_sent, const char *text)
     self->was_sent = was_sent;
 }
 
-static const http_call_events events = {on_head, on_body, on_end, on_failed, NULL};
+static const http_call_events events = {
+    .head = on_head, .body = on_body, .end = on_end, .failed = on_failed};
 
 /* --- TLS -------------------------------------------------------------------------------------- */
 
