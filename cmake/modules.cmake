@@ -124,7 +124,7 @@ bay_module(mcp module_base module_json module_wire module_rpc module_auth module
 bay_module(a2a module_base module_json module_wire module_rpc module_auth module_call)
 bay_module(mcp_transport module_base module_wire module_net module_http module_front module_mcp)
 bay_module(a2a_transport module_base module_json module_wire module_http module_front module_a2a)
-bay_module(sdk module_base module_json module_wire module_net module_http module_schema module_store module_auth module_call module_front module_mcp module_a2a module_mcp_transport module_a2a_transport)
+bay_module(sdk module_base module_json module_wire module_net module_http module_schema module_store module_auth module_call module_oauth module_front module_mcp module_a2a module_mcp_transport module_a2a_transport)
 bay_module(agents module_base module_json module_wire module_net module_http module_store module_auth module_call module_front module_mcp module_a2a module_mcp_transport module_a2a_transport module_sdk)
 bay_module(config module_base module_json module_wire module_net module_auth module_mcp PkgConfig::YAML)
 bay_module(upstream module_base module_net module_http module_call module_mcp module_mcp_transport module_config)

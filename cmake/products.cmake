@@ -3,7 +3,7 @@
 
 include(GNUInstallDirs)
 
-set(bay_library_modules base json wire net http schema rpc store auth call front mcp a2a mcp_transport a2a_transport sdk)
+set(bay_library_modules base json wire net http schema rpc store auth oauth call front mcp a2a mcp_transport a2a_transport sdk)
 set(bay_library_objects)
 foreach(module ${bay_library_modules})
     get_target_property(kind module_${module} TYPE)
