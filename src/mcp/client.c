@@ -423,6 +423,11 @@ static void collect_due(mcp_client *self, list *calls)
             uint64_t until = mcp_call_asked_deadline(call);
             call->deadline_ms = until > call->deadline_ms ? until : call->deadline_ms;
         }
+        if (call->deadline_ms <= self->now_ms && self->held_ms > 0) {
+            uint64_t until =
+                (self->held_count > 0 ? self->now_ms : self->held_ms) + call->timeout_ms;
+            call->deadline_ms = until > call->deadline_ms ? until : call->deadline_ms;
+        }
         uint64_t due = call_due(call);
         if (due <= self->now_ms) {
             list_remove(link);
@@ -448,6 +453,12 @@ static void call_ring(mcp_call *call)
         mcp_client_wake(self, call_due(call));
         mcp_client_legacy_listen(call);
     }
+}
+
+void mcp_client_hold(mcp_client *self, bool is_held, uint64_t now_ms)
+{
+    self->held_count = is_held ? self->held_count + 1 : self->held_count - 1;
+    self->held_ms = now_ms;
 }
 
 uint64_t mcp_client_tick(mcp_client *self, uint64_t now_ms)

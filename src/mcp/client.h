@@ -92,6 +92,9 @@ bool mcp_client_restarted(mcp_client *self, uint64_t now_ms);
 void mcp_client_drained(mcp_client *self);
 /* Timeouts, back-offs. Returns when to call again (UINT64_MAX: no need). */
 uint64_t mcp_client_tick(mcp_client *self, uint64_t now_ms);
+/* An exchange begins, or ends, to wait for its authorization: until every one that began has ended,
+ * no call is given up for being idle. May be called inside mcp_link_ops.send. */
+void mcp_client_hold(mcp_client *self, bool is_held, uint64_t now_ms);
 
 /* Inside mcp_link_ops.send: on whose behalf the message is sent; NULL: nobody in particular. */
 const auth_principal *mcp_client_sends_for(const mcp_client *self);

@@ -193,6 +193,8 @@ struct mcp_client {
     list asked;              /* questions on calls' own streams, see client_asked.c */
     size_t asked_rows;
     bool has_answered_loosely;
+    uint32_t held_count;  /* exchanges that wait for their authorization */
+    uint64_t held_ms;     /* when the last of them ended to wait */
     uint32_t asked_count; /* requests of the server that a user has taken and not answered */
     bool has_answered;    /* one, since the clock was last looked at */
     uint64_t answered_ms; /* from then on the server is waited for again */

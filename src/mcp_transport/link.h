@@ -20,6 +20,9 @@ typedef struct mcp_link_options {
     /* In process: who speaks where a message is sent for nobody in particular. The link takes a
      * reference of its own. */
     const auth_principal *principal;
+    /* By a URL: what authorizes the requests that are made for this principal; asked with `user`.
+     * NULL, or an answer of NULL: nothing. What it answers outlives the link. */
+    http_authority *(*authority)(void *user, const auth_principal *principal);
 } mcp_link_options;
 
 /* Streamable HTTP, falling back to HTTP+SSE where the server has only that; `is_sse_2024` goes

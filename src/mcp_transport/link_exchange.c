@@ -61,11 +61,31 @@ static link_exchange *exchange_new(http_link *owner, exchange_kind kind, uint64_
     self->kind = kind;
     self->id = id;
     self->is_duplex = owner->is_sse_2024;
+    if (owner->authority != NULL) {
+        self->authority =
+            owner->authority(owner->authority_user, mcp_client_sends_for(owner->base.client));
+    }
     buf_init(&self->kept, SIZE_MAX / 2);
     buf_init(&self->body, owner->base.max_message_bytes);
     buf_init(&self->held, LINK_MAX_HELD_BYTES);
     sse_decoder_init(&self->decoder, owner->base.max_message_bytes);
     return self;
+}
+
+/* A person may have to log in: the engine gives up no call for being idle meanwhile. */
+static void exchange_hold(link_exchange *self, bool is_held)
+{
+    http_link *owner = self->owner;
+    if (self->is_held != is_held && !owner->base.is_freed) {
+        self->is_held = is_held;
+        mcp_client_hold(owner->base.client, is_held, link_now(&owner->base));
+        link_touch(&owner->base);
+    }
+}
+
+static void on_waits(void *user, bool is_waiting)
+{
+    exchange_hold(user, is_waiting);
 }
 
 void exchange_drop(link_exchange *self)
@@ -75,6 +95,7 @@ void exchange_drop(link_exchange *self)
         return;
     }
     http_link_enter(owner);
+    exchange_hold(self, false);
     self->is_dropped = true;
     if (self->id != 0) {
         (void)map_remove(&owner->exchanges, id_key(self));
@@ -170,6 +191,7 @@ static bay_err exchange_send(link_exchange *self, bay_str message, const mcp_fie
         .body = message,
         .has_body = self->kind == EXCHANGE_POST,
         .timeout_ms = self->timeout_ms,
+        .authority = self->authority,
     };
     bay_diag diag = {0};
     bay_err err = http_client_call(owner->http, &spec, &exchange_events, self, &self->call, &diag);
@@ -579,4 +601,5 @@ static const http_call_events exchange_events = {
     .body = on_body,
     .end = link_exchange_on_end,
     .failed = on_failed,
+    .waits = on_waits,
 };

@@ -317,6 +317,8 @@ bay_err mcp_link_open_http(loop *runs_on, http_client *http, bay_str url, const 
         return diag_set(diag, BAY_ERR_NOMEM, "out of memory for a link");
     }
     http_link_prepare(self, http, is_sse_2024);
+    self->authority = options->authority;
+    self->authority_user = options->user;
     self->url = mem_dup(url.at, url.len);
     self->url_len = url.len;
     err = self->url != NULL ? uri_parse(&self->parts, http_link_url(self)) : BAY_ERR_NOMEM;

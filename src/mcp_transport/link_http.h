@@ -53,6 +53,7 @@ typedef struct link_exchange {
     http_link *owner;
     uint64_t id; /* 0: the engine does not ask for it */
     exchange_kind kind;
+    http_authority *authority;
     http_call *call;
     buf kept; /* behind the gate: message, then "Name\0value\0" each */
     size_t kept_message;
@@ -70,11 +71,14 @@ typedef struct link_exchange {
     bool is_paused;
     bool is_duplex; /* HTTP+SSE: messages go to the engine without an exchange */
     bool is_dropped;
+    bool is_held; /* the engine knows that it waits for its authorization */
 } link_exchange;
 
 struct http_link {
     mcp_link base;
     http_client *http;
+    http_authority *(*authority)(void *user, const auth_principal *principal);
+    void *authority_user;
     char *url;
     size_t url_len;
     uri parts;     /* of `url` */

@@ -33,6 +33,8 @@ void asker_stop(asker *self)
         loop_undefer(self->loop, &self->settle);
     }
     http_client_free(self->http);
+    sdk_login_free(self->login);
+    self->login = NULL;
     tls_free(self->tls);
     self->http = NULL;
     self->tls = NULL;

@@ -16,6 +16,7 @@
 
 #include "base/list.h"
 #include "sdk/asker_options.h"
+#include "sdk/oauth_settings.h"
 
 #define ASKER_INSIDE "inside a callback nothing can be waited for: start it, or do it later"
 
@@ -41,12 +42,13 @@ typedef struct asker_kind {
 struct asker {
     const asker_kind *kind;
     loop *loop;
-    bool is_loop_lent; /* another's */
-    char shown[200];   /* the target for messages: no user information, no query */
-    tls_context *tls;  /* NULL: the one that all share */
-    http_client *http; /* NULL: the target is no URL */
-    bool is_touched;   /* something was started since the last dispatch */
-    bool is_tracing;   /* a callback runs, perhaps of something that was only started */
+    bool is_loop_lent;       /* another's */
+    char shown[200];         /* the target for messages: no user information, no query */
+    tls_context *tls;        /* NULL: the one that all share */
+    http_client *http;       /* NULL: the target is no URL */
+    struct bay_login *login; /* NULL: requests are not authorized by OAuth */
+    bool is_touched;         /* something was started since the last dispatch */
+    bool is_tracing;         /* a callback runs, perhaps of something that was only started */
     bool is_closing;
     loop_task settle;
     list items; /* OPEN and WAITING */

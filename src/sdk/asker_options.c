@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "sdk/oauth_settings.h"
 #include "wire/chars.h"
 
 /* ---- settings -------------------------------------------------------------------------------- */
@@ -92,7 +93,14 @@ bay_err asker_options_check(const asker_options *self, bay_diag *diag)
                         "anybody: give one of them",
                         self->noun);
     }
-    return BAY_OK;
+    for (size_t i = 0; self->oauth != NULL && i < self->headers.count; i++) {
+        if (str_eq_nocase(str_of(self->headers.at[i].name), STR("authorization"))) {
+            return diag_set(diag, BAY_ERR_INVALID,
+                            "the %s's options: OAuth writes the field Authorization itself",
+                            self->noun);
+        }
+    }
+    return self->oauth != NULL ? sdk_oauth_check(self->oauth, diag) : BAY_OK;
 }
 
 static void copy_fault(asker_options *self, bay_err err, const char *what)
@@ -190,6 +198,7 @@ void asker_options_fini(asker_options *self)
     mem_free(self->ca_file);
     mem_free(self->certificate_file);
     mem_free(self->key_file);
+    bay_oauth_free(self->oauth);
     asker_options_init(self, self->noun, self->most);
 }
 
@@ -198,6 +207,7 @@ void asker_options_copy(asker_options *self, const asker_options *from)
     *self = *from;
     self->headers = (asker_settings){0};
     self->ca_file = self->certificate_file = self->key_file = NULL;
+    self->oauth = sdk_oauth_ref(from->oauth);
     asker_options_add_all(self, &self->headers, &from->headers, "header fields");
     asker_options_tls(self, from->ca_file, from->certificate_file, from->key_file);
 }

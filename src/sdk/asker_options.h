@@ -37,7 +37,8 @@ typedef struct asker_options {
     asker_settings headers;
     char *ca_file, *certificate_file, *key_file; /* NULL: none */
     bool is_insecure;
-    log_target log; /* no sink: the process's */
+    struct bay_oauth *oauth; /* NULL: none; a reference */
+    log_target log;          /* no sink: the process's */
 } asker_options;
 
 void asker_options_init(asker_options *self, const char *noun, size_t most);

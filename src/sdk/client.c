@@ -134,8 +134,14 @@ static bay_err client_aim(bay_client *self, const char *target, bay_diag *diag)
     if (self->url == NULL) {
         return diag_set(diag, BAY_ERR_NOMEM, "out of memory");
     }
-    return asker_options_http(&self->options.base, self->base.loop, &http_client_default_limits,
-                              &self->base.tls, &self->base.http, diag);
+    bay_err err =
+        asker_options_http(&self->options.base, self->base.loop, &http_client_default_limits,
+                           &self->base.tls, &self->base.http, diag);
+    if (err == BAY_OK && self->options.base.oauth != NULL) {
+        err = sdk_login_new(self->options.base.oauth, self->base.loop, str_of(self->url),
+                            self->base.tls, false, &self->base.login, diag);
+    }
+    return err;
 }
 
 /* The first link is opened; what comes of it is known later. */

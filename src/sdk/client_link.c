@@ -313,6 +313,13 @@ static uint32_t least(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
+static http_authority *link_authority(void *user, const auth_principal *principal)
+{
+    bay_client *self = user;
+    (void)principal;
+    return sdk_login_http(self->base.login);
+}
+
 static mcp_link_options link_options(bay_client *self, bay_str capabilities)
 {
     const bay_client_options *options = &self->options;
@@ -322,6 +329,7 @@ static mcp_link_options link_options(bay_client *self, bay_str capabilities)
         .user = self,
         .term_ms = TERM_MS,
         .kill_ms = KILL_MS,
+        .authority = self->base.login != NULL ? link_authority : NULL,
     };
     out.client = (mcp_client_options){
         .label = str_of(self->base.shown),

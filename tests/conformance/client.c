@@ -7,10 +7,14 @@
  * The suite says by the environment which scenario it plays (MCP_CONFORMANCE_SCENARIO) and
  * sometimes with which values (MCP_CONFORMANCE_CONTEXT, a JSON object). In which revision, the
  * client finds out by itself. */
+#include <netdb.h>
 #include <patchbay/client.h>
+#include <patchbay/oauth.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 /* ---- a look into raw JSON: of the context, and of entries of lists --------------------------- */
 
@@ -359,6 +363,133 @@ static int play_skill_files(bay_client *client, const char *context)
     return status;
 }
 
+/* ---- authorization: a person that agrees at once, in a browser that follows one redirect
+ * ------ */
+
+/* GET of http://HOST:PORT/PATH; the head of the reply. */
+static void http_get(const char *url, char *out, size_t size)
+{
+    char host[128] = "", port[16] = "";
+    int path = 0;
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
+    out[0] = '\0';
+    if (sscanf(url, "http://%127[^:/]:%15[0-9]%n", host, port, &path) != 2 ||
+        getaddrinfo(host, port, &hints, &found) != 0) {
+        return;
+    }
+    int fd = -1;
+    for (struct addrinfo *at = found; at != NULL && fd < 0; at = at->ai_next) {
+        fd = socket(at->ai_family, SOCK_STREAM, 0);
+        if (fd >= 0 && connect(fd, at->ai_addr, at->ai_addrlen) != 0) {
+            close(fd);
+            fd = -1;
+        }
+    }
+    freeaddrinfo(found);
+    if (fd < 0) {
+        return;
+    }
+    dprintf(fd, "GET %s HTTP/1.1\r\nHost: %s:%s\r\nConnection: close\r\n\r\n", url + path, host,
+            port);
+    size_t len = 0;
+    ssize_t got;
+    while (len + 1 < size && (got = read(fd, out + len, size - len - 1)) > 0) {
+        len += (size_t)got;
+        out[len] = '\0';
+    }
+    close(fd);
+}
+
+static void browse(bay_login *login, const char *url, void *user)
+{
+    char reply[16384];
+    (void)user;
+    http_get(url, reply, sizeof(reply));
+    char *location = strcasestr(reply, "\r\nlocation:");
+    if (location == NULL) {
+        bay_login_decline(login, "the authorization endpoint did not redirect");
+        return;
+    }
+    location += sizeof("\r\nlocation:") - 1;
+    location += strspn(location, " ");
+    location[strcspn(location, "\r")] = '\0';
+    if (!bay_login_redirected(login, location)) {
+        bay_login_decline(login, "the redirect was not the one that was waited for");
+    }
+}
+
+static char *member_of(const char *context, const char *name)
+{
+    bay_str raw = part_of(text_of(context), name, 0);
+    if (raw.len < 2) {
+        return NULL;
+    }
+    char *text = dup_str((bay_str){raw.at + 1, raw.len - 2});
+    char *to = text;
+    for (char *from = text; *from != '\0'; from++) { /* a key in PEM has line ends */
+        bool is_line = from[0] == '\\' && from[1] == 'n';
+        *to++ = is_line ? '\n' : *from;
+        from += is_line;
+    }
+    *to = '\0';
+    return text;
+}
+
+static char *token; /* the one to present */
+
+static void give_token(bay_login *login, void *user)
+{
+    (void)user;
+    bay_login_token(login, token);
+}
+
+static bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+static bay_oauth *oauth_of(const char *scenario, const char *context)
+{
+    bool is_client = begins(scenario, "auth/client-credentials-");
+    bool is_workload = begins(scenario, "auth/wif-");
+    bool is_enterprise = begins(scenario, "auth/enterprise-managed") ||
+                         begins(scenario, "auth/cross-app-access"); /* as it was called in 0.1 */
+    char *id = member_of(context, "client_id");
+    char *secret = member_of(context, "client_secret");
+    char *key = member_of(context, "private_key_pem");
+    bay_oauth *oauth = bay_oauth_new(is_client       ? BAY_OAUTH_GRANT_CLIENT
+                                     : is_workload   ? BAY_OAUTH_GRANT_WORKLOAD
+                                     : is_enterprise ? BAY_OAUTH_GRANT_ENTERPRISE
+                                                     : BAY_OAUTH_GRANT_BROWSER);
+    if (id != NULL) {
+        bay_oauth_client(oauth, id, secret);
+    }
+    if (key != NULL) {
+        bay_oauth_key(oauth, key, NULL);
+    }
+    if (is_enterprise) {
+        char *endpoint = member_of(context, "idp_token_endpoint");
+        char *idp_id = member_of(context, "idp_client_id");
+        bay_oauth_provider(oauth, endpoint, true, idp_id, NULL);
+        free(endpoint);
+        free(idp_id);
+    }
+    token = member_of(context, is_enterprise ? "idp_id_token" : "valid_jwt");
+    bay_oauth_on_token(oauth, give_token, NULL);
+    bay_oauth_document(oauth, "https://conformance-test.local/client-metadata.json");
+    bay_oauth_on_open(oauth, browse, NULL);
+    free(id);
+    free(secret);
+    free(key);
+    return oauth;
+}
+
+static int play_authorized(bay_client *client, const char *context)
+{
+    (void)context;
+    return list_tools(client) + call(client, "test-tool", "{}");
+}
+
 static const struct {
     const char *name;
     int (*play)(bay_client *client, const char *context);
@@ -381,7 +512,7 @@ static const struct {
 };
 
 /* What a client that can do everything declares. */
-static bay_client_options *options_of(const char *scenario)
+static bay_client_options *options_of(const char *scenario, const char *context)
 {
     bool has_rounds = strcmp(scenario, "sep-2322-client-request-state") == 0;
     bay_client_options *options = bay_client_options_new();
@@ -391,6 +522,11 @@ static bay_client_options *options_of(const char *scenario)
                                    has_rounds ? keep_waiting : accept_defaults, &waiting);
     bay_client_options_sampling(options, NULL, sample, NULL);
     bay_client_options_root(options, "file:///tmp", "tmp");
+    if (begins(scenario, "auth/")) {
+        bay_oauth *oauth = oauth_of(scenario, context);
+        bay_client_options_oauth(options, oauth);
+        bay_oauth_free(oauth);
+    }
     return options;
 }
 
@@ -411,13 +547,18 @@ int main(int argc, char **argv)
             play = scenarios[i].play;
         }
     }
-    bay_client_options *options = options_of(scenario);
+    if (begins(scenario, "auth/")) {
+        play = play_authorized;
+    }
+    context = context != NULL ? context : "{}";
+    bay_client_options *options = options_of(scenario, context);
     bay_err err = bay_client_connect(argv[argc - 1], options, &client, &diag);
     bay_client_options_free(options);
     if (err != BAY_OK) {
         return fault("connect", &diag);
     }
-    int status = play(client, context != NULL ? context : "{}");
+    int status = play(client, context);
     bay_client_close(client);
+    free(token);
     return status == 0 ? 0 : 1;
 }
