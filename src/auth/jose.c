@@ -8,6 +8,7 @@
 
 #include <stdatomic.h>
 
+#include "auth/digest.h"
 #include "auth/jose_internal.h"
 #include "auth/jose_primitive.h"
 #include "base/check.h"

@@ -651,14 +651,22 @@ static bool is_resting(const oauth_client *self)
            self->phase == OAUTH_HAS_FAILED;
 }
 
+void oauth_client_forget(oauth_client *self)
+{
+    if (is_resting(self)) {
+        oauth_record_drop_tokens(&self->record);
+        self->generation = 0;
+        oauth_set_phase(self, OAUTH_IDLE);
+    }
+}
+
 void oauth_client_begin(oauth_client *self, bool anew)
 {
     if (!is_resting(self)) {
         return;
     }
     if (anew) {
-        oauth_record_drop_tokens(&self->record);
-        self->generation = 0;
+        oauth_client_forget(self);
     }
     oauth_set_phase(self, OAUTH_IDLE);
     self->settings.is_eager = true;

@@ -147,6 +147,8 @@ void oauth_client_reset(oauth_client *self);
 
 /* Begins now, without a challenge; with `anew` also where there are tokens (a login). */
 void oauth_client_begin(oauth_client *self, bool anew);
+/* Forgets the tokens, and keeps the client. */
+void oauth_client_forget(oauth_client *self);
 /* Revokes the tokens at the server, then forgets them and the client: OAUTH_GO when it is done,
  * whatever the server said. */
 void oauth_client_revoke(oauth_client *self);

@@ -151,6 +151,36 @@ static bool take_tls_option(cli_arguments *out, cli_option_id id, const char *va
     }
 }
 
+/* Those of logins. */
+static bool take_login_option(cli_arguments *out, cli_option_id id, const char *value)
+{
+    switch (id) {
+    case OPTION_TOKEN_FILE:
+        out->token_file = value;
+        return true;
+    case OPTION_CLIENT_ID:
+        out->client_id = value;
+        return true;
+    case OPTION_CLIENT_SECRET:
+        out->secret_file = value;
+        return true;
+    case OPTION_ISSUER:
+        out->issuer = value;
+        return true;
+    case OPTION_SCOPE:
+        out->scope = value;
+        return true;
+    case OPTION_DEVICE:
+        out->is_device = true;
+        return true;
+    case OPTION_NO_BROWSER:
+        out->is_browserless = true;
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* Those of agents. */
 static bay_err take_agent_option(parser *self, cli_option_id id, const char *value)
 {
@@ -201,7 +231,7 @@ static bay_err take_option(parser *self, const cli_option *option, const char *v
         return diag_set(self->diag, BAY_ERR_INVALID, "--%s was given twice: keep one",
                         option->name);
     }
-    self->given |= 1U << option->id;
+    self->given |= (uint64_t)1 << option->id;
     switch (option->id) {
     case OPTION_CONFIG:
         out->config_file = value;
@@ -246,8 +276,9 @@ static bay_err take_option(parser *self, const cli_option *option, const char *v
     case OPTION_VERSION: /* looked at when there is no command */
         return BAY_OK;
     default:
-        return take_tls_option(out, option->id, value) ? BAY_OK
-                                                       : take_agent_option(self, option->id, value);
+        return take_tls_option(out, option->id, value) || take_login_option(out, option->id, value)
+                   ? BAY_OK
+                   : take_agent_option(self, option->id, value);
     }
 }
 
@@ -558,6 +589,15 @@ static bay_err check_options(parser *self)
     if (is_child && out->header_count > 0) {
         return diag_set(self->diag, BAY_ERR_INVALID, "--header is for a URL, not for a command");
     }
+    if (is_child && (out->token_file != NULL || out->command == CLI_LOGIN ||
+                     out->command == CLI_LOGOUT || out->command == CLI_WHOAMI)) {
+        return diag_set(self->diag, BAY_ERR_INVALID, "%s is for a URL, not for a command",
+                        out->token_file != NULL ? "--token-file" : cli_commands[out->command].name);
+    }
+    if (out->secret_file != NULL && out->client_id == NULL) {
+        return diag_set(self->diag, BAY_ERR_INVALID,
+                        "--client-secret belongs to --client-id: give both");
+    }
     bay_err err = check_tls(self);
     if (err != BAY_OK) {
         return err;
@@ -576,9 +616,9 @@ static bay_err take_operands(parser *self)
     cli_arguments *out = self->out;
     if (self->operand_count == 0) {
         out->command = CLI_HELP;
-        if ((self->given & (1U << OPTION_VERSION)) != 0) {
+        if ((self->given & ((uint64_t)1 << OPTION_VERSION)) != 0) {
             out->command = CLI_VERSION;
-            self->given &= ~(1U << OPTION_VERSION);
+            self->given &= ~((uint64_t)1 << OPTION_VERSION);
         }
         if (out->target_kind == CLI_TARGET_ARGV) {
             return diag_set(self->diag, BAY_ERR_INVALID,

@@ -59,8 +59,13 @@ typedef struct cli_arguments {
     const char *task; /* --task … */
     const char *context;
     const char *skill;
-    const char *keys_file; /* --keys */
-    const char *binding;   /* --interface: canonical names; NULL: any */
+    const char *keys_file;   /* --keys */
+    const char *token_file;  /* --token-file */
+    const char *client_id;   /* of login; NULL: not given */
+    const char *secret_file; /* --client-secret */
+    const char *issuer;
+    const char *scope;
+    const char *binding; /* --interface: canonical names; NULL: any */
     const char *version;
     int history; /* -1: not given */
     bool is_open;
@@ -68,6 +73,8 @@ typedef struct cli_arguments {
     bool is_subscription;
     bool is_impatient; /* --no-wait */
     bool is_extended;
+    bool is_device;      /* --device */
+    bool is_browserless; /* --no-browser */
     uint32_t timeout_ms; /* 0: not given */
     uint32_t workers;    /* 0: not given */
     config_protocol protocol;

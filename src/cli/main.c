@@ -49,7 +49,8 @@ int main(int argc, char **argv)
         [CLI_STEP] = cmd_step,     [CLI_CARD] = cmd_card,     [CLI_SEND] = cmd_send,
         [CLI_TASK] = cmd_task,     [CLI_CANCEL] = cmd_cancel, [CLI_STATUS] = cmd_status,
         [CLI_RELOAD] = cmd_reload, [CLI_DRAIN] = cmd_drain,   [CLI_VERSION] = version,
-        [CLI_HELP] = help,
+        [CLI_HELP] = help,         [CLI_LOGIN] = cmd_login,   [CLI_LOGOUT] = cmd_logout,
+        [CLI_WHOAMI] = cmd_whoami,
     };
     cli_arguments arguments;
     bay_diag diag = {0};

@@ -50,7 +50,8 @@ static const char *hint(bay_err err, bool is_process)
         return "Check the server's certificate; a certificate authority of your own is named by "
                "--ca, or by tls.ca of the configuration";
     case BAY_ERR_DENIED:
-        return "Give credentials that it accepts: --header 'Authorization: @FILE'";
+        return "Log in with `patchbay login`, or give credentials that it accepts: --token-file "
+               "FILE";
     case BAY_ERR_TIMEOUT:
         return "Wait longer with --timeout, or see with `patchbay step` how far it comes";
     case BAY_ERR_VERSION:

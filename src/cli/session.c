@@ -19,6 +19,7 @@ struct cli_session {
     http_client *http;
     tls_context *tls;
     mcp_link *link;
+    cli_login *login; /* NULL: none */
     cli_notice notice;
     int signal; /* the first that came; 0: none */
     bool is_forced;
@@ -125,15 +126,27 @@ static cli_exit session_fail(cli_session *self, bay_err err, const char *text)
 {
     cli_notice_clear(&self->notice);
     cli_say_failure(self->target.shown, self->target.is_process, err, text);
-    return cli_exit_of(err);
+    bool wants_login = err == BAY_ERR_DENIED && !self->target.is_process;
+    return wants_login ? CLI_EXIT_LOGIN : cli_exit_of(err);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
+static http_authority *authority_of(void *user, const auth_principal *principal)
+{
+    cli_session *self = user;
+    (void)principal;
+    return oauth_authority_http(cli_login_authority(self->login));
+}
+
 static mcp_link_options link_options(cli_session *self)
 {
     const cli_target *target = &self->target;
-    mcp_link_options options = {.events = &client_events, .user = self};
+    mcp_link_options options = {
+        .events = &client_events,
+        .user = self,
+        .authority = self->login != NULL ? authority_of : NULL,
+    };
     options.client = (mcp_client_options){
         .name = STR("patchbay"),
         .label = str_of(target->shown),
@@ -157,10 +170,25 @@ static bay_err open_process(cli_session *self, bay_diag *diag)
     return mcp_link_open_stdio(self->loop, &child, self->target.name, &options, &self->link, diag);
 }
 
+/* A field that the user wrote goes before a stored login. */
+static bay_err open_login(cli_session *self, bay_diag *diag)
+{
+    const cli_target *target = &self->target;
+    bool is_made = self->arguments->command == CLI_LOGIN;
+    for (size_t i = 0; i < target->field_count; i++) {
+        if (str_eq_nocase(target->fields[i].name, STR("authorization"))) {
+            return is_made ? diag_set(diag, BAY_ERR_INVALID,
+                                      "a header field Authorization is configured: nobody logs in")
+                           : BAY_OK;
+        }
+    }
+    return cli_login_new(self->arguments, is_made ? CLI_LOGIN_MADE : CLI_LOGIN_STORED, target->url,
+                         self->loop, self->tls, &self->login, diag);
+}
+
 static bay_err open_url(cli_session *self, bay_diag *diag)
 {
     const cli_target *target = &self->target;
-    mcp_link_options options = link_options(self);
     http_client_options http = {.limits = http_client_default_limits};
     http.limits.connect_timeout_ms = target->connect_ms;
     bay_err err = BAY_OK;
@@ -171,9 +199,13 @@ static bay_err open_url(cli_session *self, bay_diag *diag)
     if (err == BAY_OK) {
         err = http_client_new(self->loop, &http, &self->http);
     }
+    if (err == BAY_OK) {
+        err = open_login(self, diag);
+    }
     if (err != BAY_OK) {
         return err;
     }
+    mcp_link_options options = link_options(self);
     return mcp_link_open_http(self->loop, self->http, target->url, target->fields,
                               target->field_count, target->is_sse, &options, &self->link, diag);
 }
@@ -299,6 +331,7 @@ cli_exit cli_session_close(cli_session *self, cli_exit code)
     }
     mcp_link_free(self->link);
     http_client_free(self->http);
+    cli_login_free(self->login);
     if (self->loop != NULL) {
         (void)loop_turn(self->loop, 0);
         loop_free(self->loop);
@@ -330,6 +363,23 @@ cli_exit cli_session_once(const cli_arguments *arguments, mcp_method_id method, 
     }
     cli_answer_fini(&answer);
     return cli_session_close(session, code);
+}
+
+cli_login *cli_session_login(cli_session *self)
+{
+    return self->login;
+}
+
+cli_exit cli_session_await_login(cli_session *self)
+{
+    bay_diag fault = {0};
+    while (!cli_login_is_settled(self->login, &fault) && self->signal == 0) {
+        turn(self);
+    }
+    if (self->signal != 0) {
+        return signalled(self);
+    }
+    return fault.code == BAY_OK ? CLI_EXIT_OK : session_fail(self, fault.code, fault.text);
 }
 
 mcp_client *cli_session_client(cli_session *self)

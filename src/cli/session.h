@@ -10,6 +10,7 @@
 #define CLI_SESSION_H
 
 #include "cli/answer.h"
+#include "cli/login.h"
 #include "cli/target.h"
 
 typedef struct cli_session cli_session;
@@ -50,6 +51,9 @@ cli_exit cli_session_once(const cli_arguments *arguments, mcp_method_id method, 
                           cli_exit (*print)(const cli_arguments *arguments, json_val result));
 
 mcp_client *cli_session_client(cli_session *self);
+cli_login *cli_session_login(cli_session *self); /* NULL: requests are not authorized by a login */
+/* Turns the loop until the login's flow has ended; its exit code, which was told. */
+cli_exit cli_session_await_login(cli_session *self);
 const char *cli_session_target(const cli_session *self);    /* for messages */
 const char *cli_session_transport(const cli_session *self); /* "stdio", "http" or "sse" */
 

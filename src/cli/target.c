@@ -106,20 +106,44 @@ static bool is_given(const http_field *fields, size_t count, bay_str name)
     return false;
 }
 
+/* --token-file: the first line as a bearer token, which stands in no command line. */
+static cli_exit take_token(cli_target *self, const cli_arguments *arguments)
+{
+    char header[4096];
+    bay_diag diag = {0};
+    bay_str name = {NULL, 0};
+    if (arguments->token_file == NULL) {
+        return CLI_EXIT_OK;
+    }
+    snprintf(header, sizeof(header), "Authorization: @%s", arguments->token_file);
+    buf_lit(&self->secrets, "Bearer ");
+    bay_err err = cli_header_read(header, &name, &self->secrets, &diag);
+    if (err != BAY_OK) {
+        cli_say("%s", diag.text[0] != '\0' ? diag.text : bay_err_text(err));
+        return err == BAY_ERR_NOMEM || err == BAY_ERR_IO ? CLI_EXIT_FAILED : CLI_EXIT_USAGE;
+    }
+    self->token = buf_view(&self->secrets);
+    return CLI_EXIT_OK;
+}
+
 /* Those of the command line first; they replace the configured ones of the same name. */
 static cli_exit take_fields(cli_target *self, const cli_arguments *arguments,
                             const config_server *server)
 {
     size_t configured = server != NULL ? server->headers.count : 0;
     size_t given = arguments->header_count;
-    http_field *fields = arena_array(&self->memory, given + configured + 1, sizeof(*fields));
+    http_field *fields = arena_array(&self->memory, given + configured + 2, sizeof(*fields));
     size_t *offsets = arena_array(&self->memory, given + 1, sizeof(*offsets));
     if (fields == NULL || offsets == NULL) {
         return out_of_memory();
     }
     /* enough for what a file may hold, so that growing leaves no copies behind */
-    if (!buf_reserve(&self->secrets, given * FIELD_BYTES)) {
+    if (!buf_reserve(&self->secrets, (given + 1) * FIELD_BYTES)) {
         return out_of_memory();
+    }
+    cli_exit code = take_token(self, arguments);
+    if (code != CLI_EXIT_OK) {
+        return code;
     }
     for (size_t i = 0; i < given; i++) {
         bay_diag diag = {0};
@@ -136,6 +160,10 @@ static cli_exit take_fields(cli_target *self, const cli_arguments *arguments,
         fields[i].value = (bay_str){self->secrets.at + offsets[i], offsets[i + 1] - offsets[i]};
     }
     size_t count = given;
+    if (self->token.len > 0) {
+        fields[count++] = (http_field){STR("Authorization"), self->token};
+        given = count;
+    }
     for (size_t i = 0; i < configured; i++) {
         const config_pair *pair = &server->headers.at[i];
         if (!is_given(fields, given, pair->name)) {

@@ -18,6 +18,7 @@ typedef struct cli_target {
     bay_str url;
     const http_field *fields;
     size_t field_count;
+    bay_str token; /* of --token-file, as Authorization has it; "": none */
     bool is_sse;
     tls_options tls;
 

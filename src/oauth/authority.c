@@ -412,6 +412,11 @@ void oauth_authority_revoke(oauth_authority *self)
     step_soon(self);
 }
 
+void oauth_authority_forget(oauth_authority *self)
+{
+    oauth_client_forget(self->client);
+}
+
 void oauth_authority_reset(oauth_authority *self)
 {
     oauth_client_reset(self->client);

@@ -56,6 +56,8 @@ bay_err oauth_authority_load(oauth_authority *self, bay_str record) BAY_MUST_CHE
 /* A login now: `settled` tells how it ended. With `anew` also where there are tokens. */
 void oauth_authority_begin(oauth_authority *self, bool anew);
 void oauth_authority_revoke(oauth_authority *self);
+/* Forgets the tokens, and keeps the client: the next request begins a login. */
+void oauth_authority_forget(oauth_authority *self);
 /* Forgets a fault: the person tries again. */
 void oauth_authority_reset(oauth_authority *self);
 

@@ -162,7 +162,7 @@ static void what_does_not_fit_is_refused(void **state)
     expect(2, "for an https:// URL", "list --insecure http://127.0.0.1:1/mcp");
     expect(2, "for an https:// URL", "list -c %s --insecure clear", config_file);
     /* without a certificate, which this server wants */
-    expect(1, "", "list --ca %s %s", good.certificate, url);
+    expect(8, "", "list --ca %s %s", good.certificate, url);
 }
 
 static void files_of_the_command_line_are_used(void **state)
