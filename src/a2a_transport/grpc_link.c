@@ -316,6 +316,8 @@ static a2a_error error_of(bay_err err)
     case BAY_ERR_NOMEM:
     case BAY_ERR_BUSY:
         return A2A_E_BUSY;
+    case BAY_ERR_DENIED: /* by the authority of the request */
+        return A2A_E_UNAUTHENTICATED;
     default:
         return A2A_E_UNAVAILABLE;
     }
@@ -524,7 +526,8 @@ static bay_err grpc_link_send(a2a_grpc_sent *self, http_client *http, const a2a_
                                (a2a_methods[request->method].flags & A2A_METHOD_SAFE) != 0,
                            .is_http2 = true,
                            .timeout_ms = limits->timeout_ms,
-                           .idle_ms = is_stream ? limits->idle_ms : limits->timeout_ms};
+                           .idle_ms = is_stream ? limits->idle_ms : limits->timeout_ms,
+                           .authority = request->authority};
     bay_diag diag = {.code = BAY_OK};
     err = http_client_call(http, &spec, &http_events, self, &self->http, &diag);
     if (err == BAY_ERR_UNSUPPORTED) {

@@ -214,6 +214,7 @@ static bay_err call_new(a2a_link *owner, const a2a_link_request *request,
     self->owner = owner;
     self->events = events;
     self->user = user;
+    self->authority = request->authority;
     self->method = request->method;
     self->asking = request->method;
     self->delay_ms = owner->limits.first_delay_ms;
@@ -280,7 +281,7 @@ bay_err a2a_link_start(a2a_link *self, const a2a_link_request *request,
         err = a2a_attempt_start(call, fault);
     }
     if (err == BAY_OK) {
-        err = loop_timer_start(self->loop, &call->timer, self->limits.timeout_ms);
+        err = a2a_attempt_limit(call, self->limits.timeout_ms);
     }
     if (err != BAY_OK) {
         a2a_link_drop(call);

@@ -42,6 +42,9 @@ typedef struct a2a_link_request {
     json_val params;          /* 1.0, normal form; its tenant is not sent, the interface's is */
     const http_field *fields; /* further header fields: credentials, traceparent, A2A-Extensions */
     size_t field_count;
+    /* Of each attempt; NULL: none. It outlives the call. While it waits, the call's time does not
+     * run, but over gRPC. */
+    http_authority *authority;
     uint64_t last_event_id; /* for SubscribeToTask; 0: none */
     /* The agent has no streams: a stream is made of SendMessage and looks at the task. (One that
      * refuses streams, though its card has them, is treated so without being told.) */

@@ -2,6 +2,7 @@
  * event by event, as a stream. Redirects are not followed: the owner's credentials are for the URL
  * of the card. */
 #include "a2a_transport/link_internal.h"
+#include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "json/build.h"
@@ -95,6 +96,7 @@ static bay_err send_http(a2a_link_call *self, const a2a_outbound *request, a2a_f
         .has_body = request->has_body,
         .may_run_twice = (a2a_methods[self->asking].flags & A2A_METHOD_SAFE) != 0,
         .idle_ms = is_stream(self->asking) ? owner->limits.idle_ms : owner->limits.timeout_ms,
+        .authority = self->authority,
     };
     bay_err err = http_client_call(owner->http, &spec, &http_events, self, &self->http, &diag);
     mem_wipe(fields, sizeof(fields));
@@ -139,6 +141,7 @@ static bay_err start_grpc(a2a_link_call *self, json_val params, a2a_fault *fault
         .params = params,
         .fields = self->fields,
         .field_count = self->field_count,
+        .authority = self->authority,
         .last_event_id = self->asking == A2A_SUBSCRIBE_TO_TASK ? self->last_number : 0,
     };
     bay_err err = a2a_grpc_send(owner->http, &owner->at, &owner->limits, &request, &grpc_events,
@@ -158,6 +161,7 @@ bay_err a2a_attempt_start(a2a_link_call *self, a2a_fault *fault)
     self->is_events = false;
     self->is_over = false;
     self->events_read = 0;
+    self->within_ms = 0;
     buf_fini(&self->body);
     buf_init(&self->body, A2A_LINK_HELD_BYTES);
     sse_decoder_fini(&self->decoder);
@@ -174,8 +178,15 @@ bay_err a2a_attempt_start(a2a_link_call *self, a2a_fault *fault)
     return err;
 }
 
+bay_err a2a_attempt_limit(a2a_link_call *self, uint64_t within_ms)
+{
+    self->within_ms = within_ms;
+    return self->is_held ? BAY_OK : loop_timer_start(self->owner->loop, &self->timer, within_ms);
+}
+
 void a2a_attempt_stop(a2a_link_call *self)
 {
+    self->is_held = false;
     if (self->http != NULL) {
         http_call_cancel(self->http);
         self->http = NULL;
@@ -211,8 +222,11 @@ static bool attempt_waits(a2a_link_call *self, bay_err err, bool was_sent)
 
 static void attempt_lost(a2a_link_call *self, bay_err err, bool was_sent, const char *text)
 {
-    a2a_error error = err == BAY_ERR_TIMEOUT ? A2A_E_DEADLINE : A2A_E_UNAVAILABLE;
-    attempt_broke(self, err, error, text, was_sent, true);
+    bool is_refused = err == BAY_ERR_DENIED; /* by the authority, which will not change its mind */
+    a2a_error error = err == BAY_ERR_TIMEOUT ? A2A_E_DEADLINE
+                      : is_refused           ? A2A_E_UNAUTHENTICATED
+                                             : A2A_E_UNAVAILABLE;
+    attempt_broke(self, err, error, text, was_sent, !is_refused);
 }
 
 /* ---- a whole answer -------------------------------------------------------------------------- */
@@ -450,11 +464,25 @@ static void on_failed(void *user, bay_err err, bool was_sent, const char *text)
     a2a_link_leave(owner);
 }
 
+/* A person may have to log in: the call's time does not run meanwhile. */
+static void on_waits(void *user, bool is_waiting)
+{
+    a2a_link_call *self = user;
+    self->is_held = is_waiting;
+    if (is_waiting) {
+        loop_timer_stop(self->owner->loop, &self->timer);
+    } else if (self->phase == A2A_LINK_ASKING && self->within_ms > 0) {
+        /* without memory the HTTP client's time-outs are what is left */
+        err_ignore(a2a_attempt_limit(self, self->within_ms));
+    }
+}
+
 static const http_call_events http_events = {
     .head = on_head,
     .body = on_body,
     .end = link_attempt_on_end,
     .failed = on_failed,
+    .waits = on_waits,
 };
 
 /* ---- what gRPC tells ------------------------------------------------------------------------- */

@@ -73,8 +73,11 @@ struct a2a_link_call {
     size_t secret_bytes;
     http_field *fields;
     size_t field_count;
+    http_authority *authority;
     json_doc *params; /* NULL: they are not sent again */
     loop_timer timer;
+    uint64_t within_ms; /* of the attempt: what the timer is set to when it goes on … */
+    bool is_held;       /* … after the wait for its authorization, when it does not run */
     loop_task drain;
 
     /* link_attempt.c */
@@ -118,6 +121,8 @@ void a2a_link_drop(a2a_link_call *self);
 
 /* Sends `asking`. Errors: as a2a_link_start; nothing is under way then. */
 bay_err a2a_attempt_start(a2a_link_call *self, a2a_fault *fault) BAY_MUST_CHECK;
+/* The time that the attempt just started may take. BAY_ERR_NOMEM. */
+bay_err a2a_attempt_limit(a2a_link_call *self, uint64_t within_ms) BAY_MUST_CHECK;
 /* Ends it without a word. Harmless when there is none. */
 void a2a_attempt_stop(a2a_link_call *self);
 /* Goes on with what was held back while the receiver paused. */

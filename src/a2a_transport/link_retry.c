@@ -243,7 +243,7 @@ static void link_retry_send(a2a_link_call *self, a2a_method method, uint64_t wit
     self->asking = method;
     bay_err err = a2a_attempt_start(self, &fault);
     if (err == BAY_OK) {
-        err = loop_timer_start(self->owner->loop, &self->timer, within_ms);
+        err = a2a_attempt_limit(self, within_ms);
     }
     if (err != BAY_OK) {
         a2a_attempt_stop(self);

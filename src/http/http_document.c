@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/err.h"
 #include "wire/header.h"
 
 static void document_finish(http_document *self, bay_err err, const char *text)
@@ -83,8 +84,19 @@ static void on_timeout(void *argument)
     document_finish(self, BAY_ERR_TIMEOUT, "it did not answer in time");
 }
 
+static void on_waits(void *user, bool is_waiting)
+{
+    http_document *self = user;
+    if (is_waiting) {
+        loop_timer_stop(self->loop, &self->timeout_timer);
+    } else {
+        /* without memory the HTTP client's time-outs are what is left */
+        err_ignore(loop_timer_start(self->loop, &self->timeout_timer, self->timeout_ms));
+    }
+}
+
 static const http_call_events events = {
-    .head = on_head, .body = on_body, .end = on_end, .failed = on_failed};
+    .head = on_head, .body = on_body, .end = on_end, .failed = on_failed, .waits = on_waits};
 
 void http_document_init(http_document *self, loop *on)
 {
@@ -128,6 +140,7 @@ bay_err http_document_start(http_document *self, http_client *http, const http_d
 {
     uint32_t timeout_ms = spec->timeout_ms > 0 ? spec->timeout_ms : HTTP_DOCUMENT_MS;
     clear(self, spec);
+    self->timeout_ms = timeout_ms;
     self->head = spec->head;
     self->done = done;
     self->user = user;
@@ -138,7 +151,8 @@ bay_err http_document_start(http_document *self, http_client *http, const http_d
                            .body = spec->body,
                            .has_body = spec->body.len > 0,
                            .timeout_ms = timeout_ms,
-                           .idle_ms = timeout_ms};
+                           .idle_ms = timeout_ms,
+                           .authority = spec->authority};
     bay_err err = loop_timer_start(self->loop, &self->timeout_timer, timeout_ms);
     err = err == BAY_OK ? http_client_call(http, &call, &events, self, &self->call, diag) : err;
     if (err != BAY_OK) {

@@ -24,6 +24,8 @@ typedef struct http_document_spec {
     size_t max_bytes;    /* of the answer */
     uint32_t timeout_ms; /* for the whole of it; 0: HTTP_DOCUMENT_MS */
     bool is_secret;      /* the answer is wiped when it goes */
+    /* NULL: none; outlives the call. While it waits, the time-out does not run. */
+    http_authority *authority;
     /* The fields of the answer, before its body; views live for the call only. May be NULL. */
     void (*head)(void *user, int status, const http_field *fields, size_t count);
 } http_document_spec;
@@ -33,6 +35,7 @@ struct http_document {
     loop *loop;
     http_call *call; /* NULL: nothing is under way */
     loop_timer timeout_timer;
+    uint32_t timeout_ms;
     http_document_done done;
     void (*head)(void *user, int status, const http_field *fields, size_t count);
     void *user;

@@ -108,6 +108,22 @@ static void show_agent(bay_caller *self)
     }
 }
 
+/* The resource is the agent, not its card. */
+static bay_err make_login(bay_caller *self, bay_diag *diag)
+{
+    static const bay_str cards[] = {STR_INIT("/.well-known/agent-card.json"),
+                                    STR_INIT("/.well-known/agent.json")};
+    bay_str url = str_of(self->agent);
+    if (url.at[0] == '{') {
+        return diag_set(diag, BAY_ERR_INVALID, "OAuth needs the agent's URL, not its card");
+    }
+    for (size_t i = 0; i < ARRAY_LEN(cards); i++) {
+        url = str_ends(url, cards[i]) ? str_head(url, url.len - cards[i].len) : url;
+    }
+    return sdk_login_new(self->options.base.oauth, self->base.loop, url, self->base.tls, true,
+                         &self->base.login, diag);
+}
+
 static bay_err caller_equip(bay_caller *self, const char *agent, bay_diag *diag)
 {
     self->agent = mem_dup(agent, strlen(agent));
@@ -121,8 +137,9 @@ static bay_err caller_equip(bay_caller *self, const char *agent, bay_diag *diag)
     show_agent(self);
     http_client_limits limits = http_client_default_limits;
     limits.connections_per_origin = CALLER_CONNECTIONS;
-    return asker_options_http(&self->options.base, self->base.loop, &limits, &self->base.tls,
-                              &self->base.http, diag);
+    err = asker_options_http(&self->options.base, self->base.loop, &limits, &self->base.tls,
+                             &self->base.http, diag);
+    return err == BAY_OK && self->options.base.oauth != NULL ? make_login(self, diag) : err;
 }
 
 /* With its loop; its card is being fetched. */

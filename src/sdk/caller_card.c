@@ -387,7 +387,9 @@ static bay_err fetch_call(caller_fetch *self, bay_str url, const http_field *fie
                                .fields = fields,
                                .field_count = count,
                                .max_bytes = self->is_keys ? JOSE_KEYSET_BYTES : CALLER_CARD_BYTES,
-                               .timeout_ms = CALLER_CARD_MS};
+                               .timeout_ms = CALLER_CARD_MS,
+                               .authority =
+                                   self->is_keys ? NULL : sdk_login_http(self->caller->base.login)};
     return http_document_start(&self->document, self->caller->base.http, &spec, on_document, self,
                                NULL);
 }

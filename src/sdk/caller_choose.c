@@ -44,7 +44,8 @@ static bay_err link_to(bay_caller *caller, const a2a_interface *to)
     }
     a2a_link_free(caller->link);
     caller->link = made;
-    bool has_secrets = caller->options.base.headers.count + caller->options.credentials.count > 0;
+    bool has_secrets = caller->options.base.headers.count + caller->options.credentials.count > 0 ||
+                       caller->base.login != NULL;
     caller->has_withheld = has_secrets && !sdk_caller_trusts(caller, to->url);
     caller->is_known = true;
     return BAY_OK;

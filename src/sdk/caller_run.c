@@ -124,6 +124,7 @@ static bay_err operation_go(bay_caller_request *self, bay_diag *diag)
             .params = params,
             .fields = fields,
             .field_count = count,
+            .authority = caller->has_withheld ? NULL : sdk_login_http(caller->base.login),
             .last_event_id = self->after,
             .has_no_stream = !bay_caller_has(caller, "streaming"),
         };

@@ -410,7 +410,7 @@ void sdk_login_free(bay_login *self)
 
 http_authority *sdk_login_http(bay_login *self)
 {
-    return oauth_authority_http(self->authority);
+    return self != NULL ? oauth_authority_http(self->authority) : NULL;
 }
 
 /* ---- options --------------------------------------------------------------------------------- */

@@ -18,7 +18,7 @@ bool sdk_oauth_wants_dpop(const bay_oauth *self);
  * Owns: the caller; holds `settings`. Errors: BAY_ERR_INVALID, BAY_ERR_NOMEM with `diag`. */
 bay_err sdk_login_new(bay_oauth *settings, loop *on, bay_str url, tls_context *tls, bool is_agent,
                       bay_login **out, bay_diag *diag) BAY_MUST_CHECK;
-void sdk_login_free(bay_login *self); /* NULL is fine */
-http_authority *sdk_login_http(bay_login *self);
+void sdk_login_free(bay_login *self);            /* NULL is fine */
+http_authority *sdk_login_http(bay_login *self); /* NULL of NULL */
 
 #endif

@@ -20,6 +20,8 @@
 
 #include <cmocka.h>
 
+#include "support/browse.h"
+
 #define PROGRAM BAY_TEST_BINARY_DIR "/patchbay"
 
 enum { TEXT_BYTES = 32768 };
@@ -101,32 +103,6 @@ static int command(const rig *on, run *self, const char *const *argv)
 
 /* ---- the browser ----------------------------------------------------------------------------- */
 
-/* GET; the Location of the answer, or its status line. */
-static void get(const char *url, char *out, size_t size)
-{
-    char host[64];
-    unsigned port = 0;
-    int path = 0, len = 0;
-    char reply[8192] = "";
-    assert_int_equal(sscanf(url, "http://%63[^:]:%u%n", host, &port, &path), 2);
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-    inet_pton(AF_INET, host, &address.sin_addr);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
-    dprintf(fd, "GET %s HTTP/1.1\r\nHost: %s:%u\r\nConnection: close\r\n\r\n", url + path, host,
-            port);
-    ssize_t got;
-    while (len < (int)sizeof(reply) - 1 &&
-           (got = read(fd, reply + len, sizeof(reply) - 1 - (size_t)len)) > 0) {
-        len += (int)got;
-    }
-    close(fd);
-    char *location = strcasestr(reply, "\r\nlocation: ");
-    char *from = location != NULL ? location + 12 : reply;
-    from[strcspn(from, "\r\n")] = '\0';
-    snprintf(out, size, "%s", from);
-}
-
 /* The page that the person is shown, once it is there. */
 static void await_page(run *self, char *out, size_t size)
 {
@@ -145,8 +121,8 @@ static int log_in(const rig *on, run *self, const char *more)
     const char *const argv[] = {"login", on->server.url, more, NULL};
     start(on, self, argv);
     await_page(self, page, sizeof(page));
-    get(page, back, sizeof(back));
-    get(back, end, sizeof(end));
+    browse(page, back, sizeof(back));
+    browse(back, end, sizeof(end));
     assert_non_null(strstr(end, " 200 "));
     return finish(self);
 }
@@ -280,7 +256,7 @@ static void a_pasted_address(void **state)
     rig_start(&it);
     start(&it, &one, (const char *const[]){"login", "--no-browser", it.server.url, NULL});
     await_page(&one, page, sizeof(page));
-    get(page, back, sizeof(back));
+    browse(page, back, sizeof(back));
     dprintf(one.in, "http://127.0.0.1/callback?code=guess&state=guess\n%s\n", back);
     assert_int_equal(finish(&one), 0);
     assert_non_null(strstr(one.text, "not the address of this login"));

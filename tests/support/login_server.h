@@ -1,5 +1,5 @@
-/* A protected MCP server and its authorization server, small, real, and on a thread of its own: what a
- * client of OAuth meets, with a count of everything that it does. It registers any client, lets
+/* A protected MCP server, a protected agent and their authorization server, small, real, and on a thread
+ * of its own: what a client of OAuth meets, with a count of everything it does. It registers any client, lets
  * everybody in as the user that the request's `login_hint` names (else "ann"), and checks what a
  * careful server checks: redirect URI, PKCE, resource, client, that a code and a refresh token are used
  * once. */
@@ -34,11 +34,13 @@ typedef struct login_server {
     http_server *server;
     net_thread thread;
     char origin[64];
-    char url[96]; /* of the MCP server */
+    char url[96];       /* of the MCP server */
+    char agent_url[96]; /* of the agent */
     /* settings, before the first request */
     int expires_s;
     bool has_device, asks_only_for_calls, wants_secret;
-    const char *refuses_scope; /* what tools/call wants and nobody is granted; NULL: nothing */
+    const char *refuses_scope;   /* what tools/call wants and nobody is granted; NULL: nothing */
+    const char *agent_elsewhere; /* where the agent's card leads; NULL: here */
     /* what happened */
     atomic_int registrations, pages, codes, refreshes, reuses, revocations, clients, exchanges;
     atomic_int calls, refused;
@@ -143,7 +145,8 @@ static inline void login_take_code(login_server *self, http_exchange *exchange,
         bool is_good = code.len > 0 && str_eq(code, str_of(one->code)) && !one->is_used &&
                        str_eq(buf_view(&challenge), str_of(one->challenge)) &&
                        str_eq(oauth_form_get(form, STR("redirect_uri")), str_of(one->redirect)) &&
-                       str_eq(oauth_form_get(form, STR("resource")), str_of(self->url));
+                       (str_eq(oauth_form_get(form, STR("resource")), str_of(self->url)) ||
+                        str_eq(oauth_form_get(form, STR("resource")), str_of(self->agent_url)));
         if (is_good) {
             one->is_used = true;
             buf_fini(&challenge);
@@ -252,8 +255,8 @@ static inline void login_challenge(login_server *self, http_exchange *exchange)
     char challenge[256];
     self->refused++;
     snprintf(challenge, sizeof(challenge),
-             "Bearer resource_metadata=\"%s/.well-known/oauth-protected-resource/mcp\"",
-             self->origin);
+             "Bearer resource_metadata=\"%s/.well-known/oauth-protected-resource%.*s\"",
+             self->origin, BAY_STR(http_exchange_path(exchange)));
     const http_field field = {STR("WWW-Authenticate"), str_of(challenge)};
     http_exchange_reply(exchange, 401, &field, 1, STR(""));
 }
@@ -304,6 +307,33 @@ static inline void login_mcp(login_server *self, http_exchange *exchange)
     }
 }
 
+/* ---- the agent ------------------------------------------------------------------------------- */
+
+static inline void login_card(login_server *self, http_exchange *exchange)
+{
+    login_reply(
+        exchange, 200,
+        "{\"name\":\"a\",\"description\":\"d\",\"version\":\"1\",\"supportedInterfaces\":[{"
+        "\"url\":\"%s\",\"protocolBinding\":\"JSONRPC\",\"protocolVersion\":\"1.0\"}],"
+        "\"capabilities\":{},\"defaultInputModes\":[\"text/plain\"],\"defaultOutputModes\":["
+        "\"text/plain\"],\"skills\":[]}",
+        self->agent_elsewhere != NULL ? self->agent_elsewhere : self->agent_url);
+}
+
+static inline void login_agent(login_server *self, http_exchange *exchange)
+{
+    char user[32];
+    if (!login_is_authorized(self, exchange, user)) {
+        login_challenge(self, exchange);
+        return;
+    }
+    self->calls++;
+    login_reply(exchange, 200,
+                "{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"result\":{\"message\":{\"messageId\":\"m\","
+                "\"role\":\"ROLE_AGENT\",\"parts\":[{\"text\":\"you are %s\"}]}}}",
+                BAY_STR(login_id(exchange)), user);
+}
+
 /* ---- its life -------------------------------------------------------------------------------- */
 
 static inline void login_on_request(void *user, http_exchange *exchange)
@@ -322,9 +352,14 @@ static inline void login_on_request(void *user, http_exchange *exchange)
         login_reply(exchange, 400, "{\"error\":\"invalid_request\"}");
     } else if (str_eq(path, STR("/mcp"))) {
         login_mcp(self, exchange);
-    } else if (str_eq(path, STR("/.well-known/oauth-protected-resource/mcp"))) {
+    } else if (str_eq(path, STR("/agent"))) {
+        login_agent(self, exchange);
+    } else if (str_eq(path, STR("/agent/.well-known/agent-card.json"))) {
+        login_card(self, exchange);
+    } else if (str_starts(path, STR("/.well-known/oauth-protected-resource/"))) {
+        bool is_agent = str_ends(path, STR("/agent"));
         login_reply(exchange, 200, "{\"resource\":\"%s\",\"authorization_servers\":[\"%s\"]}",
-                    self->url, self->origin);
+                    is_agent ? self->agent_url : self->url, self->origin);
     } else if (str_eq(path, STR("/.well-known/oauth-authorization-server"))) {
         login_metadata(self, exchange);
     } else if (str_eq(path, STR("/register"))) {
@@ -373,6 +408,7 @@ static inline void login_server_start(login_server *self)
     snprintf(self->origin, sizeof(self->origin), "http://127.0.0.1:%u",
              http_server_port(self->server));
     snprintf(self->url, sizeof(self->url), "%s/mcp", self->origin);
+    snprintf(self->agent_url, sizeof(self->agent_url), "%s/agent", self->origin);
     CHECK(net_thread_start(&self->thread, login_run, self) == BAY_OK);
 }
 
