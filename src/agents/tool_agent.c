@@ -1,7 +1,6 @@
 /* An agent made of tools: its engine, its link to the tools, its card. */
 #include <string.h>
 
-#include "agents/glob.h"
 #include "agents/tool_agent_parts.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -22,7 +21,7 @@ static uint64_t wall_clock(void *user)
 static bool is_one_of_ours(const agents_tool_agent *self, bay_str name)
 {
     for (size_t i = 0; i < self->settings->tool_count; i++) {
-        if (agents_glob(self->settings->tools[i], name)) {
+        if (str_glob(self->settings->tools[i], name)) {
             return true;
         }
     }

@@ -59,14 +59,14 @@ static bool is_in(const range *ranges, size_t count, uint32_t code)
     return false;
 }
 
-static bool is_hidden(uint32_t code)
+bool shown_is_hidden(uint32_t code)
 {
     return is_in(hidden, ARRAY_LEN(hidden), code) || (code & 0xfffe) == 0xfffe;
 }
 
 static bool is_joining(uint32_t code)
 {
-    return is_in(joining, ARRAY_LEN(joining), code) && !is_hidden(code);
+    return is_in(joining, ARRAY_LEN(joining), code) && !shown_is_hidden(code);
 }
 
 static bool is_pictograph(uint32_t code)
@@ -123,20 +123,18 @@ static uint32_t character_after(const cursor *self, size_t len)
     return next.len > 0 && shown_decode(next, &code) > 0 ? code : NO_CHARACTER;
 }
 
-/* A character of the table in a place where people write it. */
-static bool belongs_here(const cursor *self, uint32_t code, size_t len)
+bool shown_belongs(uint32_t before, bool is_styled, uint32_t code, uint32_t next)
 {
     if (code == TEXT_STYLE || code == EMOJI_STYLE) {
-        return !self->is_styled && (is_pictograph(self->before) || is_key(self->before));
+        return !is_styled && (is_pictograph(before) || is_key(before));
     }
     if (code != JOINER && code != NON_JOINER) {
         return false;
     }
-    uint32_t next = character_after(self, len);
-    if (is_joining(self->before)) {
-        return is_joining(next) || is_in(viramas, ARRAY_LEN(viramas), self->before);
+    if (is_joining(before)) {
+        return is_joining(next) || is_in(viramas, ARRAY_LEN(viramas), before);
     }
-    return code == JOINER && is_pictograph(self->before) && is_pictograph(next);
+    return code == JOINER && is_pictograph(before) && is_pictograph(next);
 }
 
 static bool is_layout(shown_form form, uint32_t code)
@@ -188,8 +186,8 @@ static bay_str next_shown(cursor *self, char made[ESCAPE_BYTES])
         step(self, '\n', 2, true);
         return STR("\n");
     }
-    bool is_plain =
-        !is_hidden(code) || is_layout(self->form, code) || belongs_here(self, code, len);
+    bool is_plain = !shown_is_hidden(code) || is_layout(self->form, code) ||
+                    shown_belongs(self->before, self->is_styled, code, character_after(self, len));
     step(self, code, len, is_plain);
     return is_plain ? str_head(text, len) : (bay_str){made, escape(made, self->form, code)};
 }

@@ -31,6 +31,12 @@ typedef enum shown_form {
 /* The code point at the front of `text` (not empty) and its bytes; 0: it is ill-formed UTF-8. */
 size_t shown_decode(bay_str text, uint32_t *out_code);
 
+/* Is it one of the table: a character that is shown by its code point … */
+bool shown_is_hidden(uint32_t code);
+/* … unless it stands where people write it: behind `before`, which has a variation selector behind
+ * it already if `is_styled`, and in front of `next`? No character is 0xffffffff. */
+bool shown_belongs(uint32_t before, bool is_styled, uint32_t code, uint32_t next);
+
 void shown_append(buf *out, bay_str text, shown_form form);
 /* Into `size` bytes with a NUL at the end; cut between characters. Returns the bytes written. */
 size_t shown_copy(char *out, size_t size, bay_str text, shown_form form);

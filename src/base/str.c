@@ -184,3 +184,43 @@ size_t str_distance(bay_str a, bay_str b)
     }
     return row[b.len];
 }
+
+static size_t next_character(bay_str text, size_t at)
+{
+    at++;
+    while (at < text.len && ((unsigned char)text.at[at] & 0xc0) == 0x80) {
+        at++;
+    }
+    return at;
+}
+
+/* Only the last star is ever tried anew: an earlier one that took less can take no more. */
+bool str_glob(bay_str pattern, bay_str text)
+{
+    size_t p = 0;
+    size_t t = 0;
+    size_t star = pattern.len; /* none yet */
+    size_t star_end = 0;       /* of what it has taken */
+    while (t < text.len) {
+        if (p < pattern.len && pattern.at[p] == '*') {
+            star = p++;
+            star_end = t;
+        } else if (p < pattern.len && pattern.at[p] == '?') {
+            t = next_character(text, t);
+            p++;
+        } else if (p < pattern.len && pattern.at[p] == text.at[t]) {
+            p++;
+            t++;
+        } else if (star < pattern.len) {
+            star_end = next_character(text, star_end);
+            t = star_end;
+            p = star + 1;
+        } else {
+            return false;
+        }
+    }
+    while (p < pattern.len && pattern.at[p] == '*') {
+        p++;
+    }
+    return p == pattern.len;
+}

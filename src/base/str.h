@@ -65,6 +65,9 @@ size_t str_find_last(bay_str text, char c);     /* text.len when absent */
 bool str_uint(bay_str text, uint64_t *out);     /* decimal digits only, no sign, no overflow */
 bool str_eq_secret(bay_str a, bay_str b);       /* time independent of content */
 uint64_t str_hash(bay_str text, uint64_t seed); /* keyed: safe against chosen keys */
-size_t str_distance(bay_str a, bay_str b);      /* edits between two short words (<= 64 bytes) */
+/* A pattern: '*' is any text, '?' one character, everything else itself. Time: at most the product of
+ * both lengths, whatever the pattern. */
+bool str_glob(bay_str pattern, bay_str text);
+size_t str_distance(bay_str a, bay_str b); /* edits between two short words (<= 64 bytes) */
 
 #endif

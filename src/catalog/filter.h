@@ -1,13 +1,9 @@
 /* What the configuration says of single tools, prompts and resources: whether they are shown, under
- * which name, with which description. Patterns are globs: '*' stands for any text, '?' for one
- * character, everything else for itself. */
+ * which name, with which description. Patterns are globs (str_glob). */
 #ifndef CATALOG_FILTER_H
 #define CATALOG_FILTER_H
 
 #include "catalog/listing.h"
-
-/* Time: at most the product of both lengths, whatever the pattern. */
-bool filter_glob(bay_str pattern, bay_str text);
 
 /* Appends a URI as a server reads it: percent-encoding undone, no dot segments, no fragment, a file
  * as "file:///…". Errors stick in `out`. */

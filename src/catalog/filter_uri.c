@@ -156,7 +156,7 @@ bool filter_uri_matches(const config_list *globs, bay_str text, bool otherwise)
         buf_clear(&pattern);
         read_pattern(&pattern, globs->at[i]);
         err = pattern.err;
-        is_match = err == BAY_OK && filter_glob(buf_view(&pattern), buf_view(&read));
+        is_match = err == BAY_OK && str_glob(buf_view(&pattern), buf_view(&read));
     }
     buf_fini(&read);
     buf_fini(&pattern);

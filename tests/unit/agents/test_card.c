@@ -9,7 +9,6 @@
 
 #include <cmocka.h>
 
-#include "agents/glob.h"
 #include "auth/card_signature.h"
 #include "base/check.h"
 #include "base/mem.h"
@@ -312,8 +311,7 @@ static void patterns_match_names(void **state)
         {"?b?", "abc", true},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        assert_int_equal(agents_glob(str_of(rows[i].pattern), str_of(rows[i].text)),
-                         rows[i].matches);
+        assert_int_equal(str_glob(str_of(rows[i].pattern), str_of(rows[i].text)), rows[i].matches);
     }
 }
 
