@@ -65,7 +65,7 @@ endfunction()
 # What a request passes is compiled for speed in release builds; all else, which runs at the start, once
 # per tool or rarely and is two thirds of the code, for size. Names are beginnings.
 set(bay_hot
-    base/ json/ rpc/ agents/ upstream/ catalog/ sessions/ endpoint/ tasks/ gateway/worker\\. wire/base64 wire/chars wire/grpc_frame wire/header wire/http1 wire/sse
+    base/ json/ rpc/ policy/ agents/ upstream/ catalog/ sessions/ endpoint/ tasks/ gateway/worker\\. wire/base64 wire/chars wire/grpc_frame wire/header wire/http1 wire/sse
     net/fd_stream http/ net/line_ net/loop net/socket\\. net/socket_tls net/stream_queue net/timer net/tls\\.
     auth/digest\\. auth/dpop auth/failure_limit auth/principal\\. auth/token_memory
     oauth/credentials oauth/guard_link oauth/settle
@@ -117,6 +117,8 @@ bay_module(schema module_base module_json ${bay_pattern_links})
 bay_module(rpc module_base module_json)
 bay_module(store module_base module_net ${bay_sqlite_links})
 bay_module(auth module_base module_json module_wire ${bay_tls_links})
+bay_module(policy module_base module_json module_wire Threads::Threads)
+bay_module(trust module_base module_json module_policy)
 bay_module(call module_base module_auth Threads::Threads)
 bay_module(oauth module_base module_json module_wire module_net module_http module_auth)
 bay_module(front module_base module_json module_wire module_net module_http module_auth)
@@ -126,14 +128,14 @@ bay_module(mcp_transport module_base module_wire module_net module_http module_f
 bay_module(a2a_transport module_base module_json module_wire module_http module_front module_a2a)
 bay_module(sdk module_base module_json module_wire module_net module_http module_schema module_store module_auth module_call module_oauth module_front module_mcp module_a2a module_mcp_transport module_a2a_transport)
 bay_module(agents module_base module_json module_wire module_net module_http module_store module_auth module_call module_front module_mcp module_a2a module_mcp_transport module_a2a_transport module_sdk)
-bay_module(config module_base module_json module_wire module_net module_auth module_mcp PkgConfig::YAML)
+bay_module(config module_base module_json module_wire module_net module_auth module_policy module_mcp PkgConfig::YAML)
 bay_module(upstream module_base module_net module_http module_call module_mcp module_mcp_transport module_config)
 bay_module(catalog module_base module_json module_wire module_net module_auth module_upstream)
 bay_module(sessions module_base module_net module_rpc module_store module_auth module_mcp module_config)
 bay_module(endpoint module_base module_json module_wire module_net module_rpc module_auth module_mcp module_catalog module_sessions)
 bay_module(tasks module_base module_json module_net module_mcp module_upstream module_sessions module_endpoint)
 bay_module(gateway module_base module_json module_wire module_net module_http module_rpc module_call module_front module_mcp_transport module_a2a_transport module_agents module_config module_upstream module_catalog module_sessions module_endpoint module_tasks)
-bay_module(cli module_base module_json module_wire module_net module_auth module_oauth module_mcp module_a2a module_mcp_transport module_config module_gateway)
+bay_module(cli module_base module_json module_wire module_net module_auth module_trust module_oauth module_mcp module_a2a module_mcp_transport module_config module_gateway)
 
 # Links a program of one file to the modules that it includes, and through them to those below.
 function(bay_link_modules target file)

@@ -80,7 +80,7 @@ if(CMOCKA)
         set_tests_properties(${module}/${short} PROPERTIES TIMEOUT ${patience})
     endfunction()
 
-    foreach(module base json wire net http schema rpc store auth oauth call front mcp a2a mcp_transport a2a_transport sdk agents config upstream catalog
+    foreach(module base json wire net http schema rpc store auth policy trust oauth call front mcp a2a mcp_transport a2a_transport sdk agents config upstream catalog
             sessions endpoint tasks gateway cli)
         file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/${module}/test_*.c)
         bay_leave_out(files)
