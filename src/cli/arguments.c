@@ -131,6 +131,16 @@ static bay_err take_interface(parser *self, const char *value)
     return BAY_OK;
 }
 
+static bay_err take_form(parser *self, cli_form form)
+{
+    if (self->out->form != CLI_FORM_TEXT) {
+        return diag_set(self->diag, BAY_ERR_INVALID,
+                        "--json, --sarif and --junit exclude each other: keep one");
+    }
+    self->out->form = form;
+    return BAY_OK;
+}
+
 static bool take_tls_option(cli_arguments *out, cli_option_id id, const char *value)
 {
     switch (id) {
@@ -247,6 +257,13 @@ static bay_err take_option(parser *self, const cli_option *option, const char *v
     case OPTION_SOCKET:
         out->socket_path = value;
         return BAY_OK;
+    case OPTION_SARIF:
+        return take_form(self, CLI_FORM_SARIF);
+    case OPTION_JUNIT:
+        return take_form(self, CLI_FORM_JUNIT);
+    case OPTION_SILENCE:
+        out->silence_file = value;
+        return BAY_OK;
     case OPTION_PROFILE:
         out->profile = value;
         return BAY_OK;
@@ -263,7 +280,7 @@ static bay_err take_option(parser *self, const cli_option *option, const char *v
         return take_transport(self, value);
     case OPTION_JSON:
         out->is_json = true;
-        return BAY_OK;
+        return take_form(self, CLI_FORM_JSON);
     case OPTION_VERBOSE:
         out->verbosity++;
         return BAY_OK;
@@ -421,6 +438,12 @@ static bool is_of_agents(cli_command command)
            command == CLI_CANCEL;
 }
 
+/* Commands that look at definitions, also at ones that were kept in a file. */
+static bool takes_recordings(cli_command command)
+{
+    return command == CLI_LINT;
+}
+
 static bay_err take_target(parser *self, const char *text)
 {
     cli_arguments *out = self->out;
@@ -431,6 +454,10 @@ static bay_err take_target(parser *self, const char *text)
     }
     if (is_name(out->target)) {
         out->target_kind = CLI_TARGET_NAME;
+        return BAY_OK;
+    }
+    if (takes_recordings(out->command) && out->target.at[0] == '@' && out->target.len > 1) {
+        out->target_kind = CLI_TARGET_FILE;
         return BAY_OK;
     }
     return diag_set(self->diag, BAY_ERR_INVALID,
@@ -523,6 +550,9 @@ static bay_err take_target_and_rest(parser *self)
             return diag_set(self->diag, BAY_ERR_INVALID, "-- needs a command behind it");
         }
         return take_rest(self, 1);
+    }
+    if (self->operand_count < 2 && row->operands[0] == '[') {
+        return BAY_OK; /* every server of the configuration */
     }
     if (self->operand_count < 2) {
         return diag_set(self->diag, BAY_ERR_INVALID,

@@ -29,7 +29,11 @@ typedef enum cli_target_kind {
     CLI_TARGET_URL,
     CLI_TARGET_NAME, /* of the configuration */
     CLI_TARGET_ARGV, /* a command behind `--` */
+    CLI_TARGET_FILE, /* a recording: @FILE */
 } cli_target_kind;
+
+/* How findings are written. */
+typedef enum cli_form { CLI_FORM_TEXT, CLI_FORM_JSON, CLI_FORM_SARIF, CLI_FORM_JUNIT } cli_form;
 
 enum { CLI_HEADERS = 64, CLI_FILES = 64 };
 
@@ -39,7 +43,7 @@ typedef struct cli_arguments {
     bool wants_help; /* of `command`; HELP without a topic: of all */
     bool has_topic;  /* help COMMAND: `command` is that one, wants_help is set */
     cli_target_kind target_kind;
-    bay_str target;           /* URL or NAME */
+    bay_str target;           /* URL, NAME or @FILE */
     char *const *target_argv; /* ARGV: ends in NULL */
     const char *name;         /* of the tool or prompt; the URI of read; the text of send, which may
                                  be NULL; the ID of task and cancel */
@@ -80,6 +84,8 @@ typedef struct cli_arguments {
     config_protocol protocol;
     config_transport transport;
     bool is_json;
+    cli_form form;            /* JSON as well as is_json */
+    const char *silence_file; /* --silence; NULL: not given */
     bool is_colorless;
     uint32_t verbosity;
 } cli_arguments;

@@ -12,6 +12,7 @@ int cmd_call(const cli_arguments *arguments);
 int cmd_read(const cli_arguments *arguments);
 int cmd_prompt(const cli_arguments *arguments);
 int cmd_step(const cli_arguments *arguments);
+int cmd_lint(const cli_arguments *arguments);
 int cmd_card(const cli_arguments *arguments);
 int cmd_send(const cli_arguments *arguments);
 int cmd_task(const cli_arguments *arguments);

@@ -5,6 +5,7 @@
 #include "config/server_sandbox.h"
 #include "net/address.h"
 #include "net/socket.h"
+#include "policy/scan.h"
 #include "wire/header.h"
 #include "wire/uri.h"
 
@@ -20,6 +21,19 @@ uint32_t config_line_of(const config_node *map, const char *name)
         }
     }
     return map->line;
+}
+
+/* The member of a map, or NULL. */
+static const config_node *config_member(const config_node *map, const char *name)
+{
+    if (map == NULL || map->kind != CONFIG_NODE_MAP) {
+        return NULL;
+    }
+    const config_node *child = map->first;
+    while (child != NULL && !str_eq(child->key, str_of(name))) {
+        child = child->next;
+    }
+    return child;
 }
 
 static bool is_address(bay_str text)
@@ -52,10 +66,7 @@ static void check_listen(config_loader *loader, const config_node *node, const c
 /* A message never quotes a value. */
 static void check_admin(config_loader *loader, const config_node *node, const config *self)
 {
-    const config_node *section = node->first;
-    while (section != NULL && !str_eq(section->key, STR("admin"))) {
-        section = section->next;
-    }
+    const config_node *section = config_member(node, "admin");
     for (size_t i = 0; i < self->admin.listen.count; i++) {
         char path[SOCKET_UNIX_PATH_BYTES];
         bay_err err = socket_unix_path(self->admin.listen.at[i], path, NULL);
@@ -149,6 +160,42 @@ static void check_keys(config_loader *loader, const config_node *node, const con
     }
 }
 
+/* Each by itself, so that the message has its line. */
+static void check_scan(config_loader *loader, const config_node *node, const config *self)
+{
+    scan_rule_set *rules = NULL;
+    if (self->scan.rules.count == 0) {
+        return;
+    }
+    if (scan_rule_set_new(&rules) != BAY_OK) {
+        loader->err = BAY_ERR_NOMEM;
+        return;
+    }
+    const config_node *section = config_member(node, "scan");
+    section = config_member(section, "rules");
+    for (size_t i = 0; i < self->scan.rules.count; i++) {
+        const config_pair *rule = &self->scan.rules.at[i];
+        bay_diag diag = {0};
+        if (scan_rule_set_add(rules, rule->name, rule->value, &diag) != BAY_OK) {
+            config_error(loader, config_line_of(section, rule->name.at), "scan.rules.%s: %s",
+                         config_quote(rule->name).text, diag.text);
+        }
+    }
+    scan_rule_set_free(rules);
+}
+
+static void check_silence(config_loader *loader, const config_node *node, const config *self)
+{
+    const config_node *section = config_member(node, "silence");
+    for (size_t i = 0; i < self->silence.count; i++) {
+        const config_pair *pair = &self->silence.at[i];
+        if (str_trim(pair->value).len == 0) {
+            config_error(loader, config_line_of(section, pair->name.at),
+                         "silence: \"%s\" has no reason: write one", config_quote(pair->name).text);
+        }
+    }
+}
+
 void config_check_top(config_loader *loader, const config_node *node, const config *self)
 {
     check_listen(loader, node, self);
@@ -157,6 +204,8 @@ void config_check_top(config_loader *loader, const config_node *node, const conf
     check_hosts(loader, node, self);
     check_proxies(loader, node, self);
     check_keys(loader, node, self);
+    check_scan(loader, node, self);
+    check_silence(loader, node, self);
     if ((self->tls.certificate.len == 0) != (self->tls.key.len == 0)) {
         config_error(loader, config_line_of(node, "tls"),
                      "tls: certificate and key belong together: give both");

@@ -65,6 +65,11 @@ typedef struct config_admin {
     config_list listen; /* unix:/FOLDER/NAME each; `at` NULL: where the program listens by itself */
 } config_admin;
 
+/* What looks at definitions; its rules are read by scan_rule_set_add. */
+typedef struct config_scan {
+    config_map rules; /* id, rule */
+} config_scan;
+
 typedef struct config_tls {
     bay_str certificate;
     bay_str key;
@@ -275,6 +280,8 @@ typedef struct config {
     bay_str separator;
     bool bare_names;
     config_admin admin;
+    config_scan scan;
+    config_map silence; /* rule and item, reason */
     config_tls tls;
     config_list allowed_hosts;
     config_list allowed_origins;

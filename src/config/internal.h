@@ -34,6 +34,7 @@ bay_err config_pool_err(const config_pool *self); /* why the last allocation fai
 typedef enum config_scope {
     CONFIG_SCOPE_TOP,
     CONFIG_SCOPE_ADMIN,
+    CONFIG_SCOPE_SCAN,
     CONFIG_SCOPE_TLS,
     CONFIG_SCOPE_LOG,
     CONFIG_SCOPE_LIMITS,

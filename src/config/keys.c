@@ -1,6 +1,7 @@
 /* The table of keys as data, and the questions asked of it. */
 #include "base/check.h"
 #include "config/internal.h"
+#include "policy/scan.h"
 
 static const char config_transports[] =
     "auto|stdio|http|sse|local|streamable-http|streamableHttp|streamable_http";
@@ -17,6 +18,7 @@ static const char config_protocols[] = "auto|legacy|modern"
 
 #define CONFIG_STRUCT_TOP config
 #define CONFIG_STRUCT_ADMIN config_admin
+#define CONFIG_STRUCT_SCAN config_scan
 #define CONFIG_STRUCT_TLS config_tls
 #define CONFIG_STRUCT_LOG config_log
 #define CONFIG_STRUCT_LIMITS config_limits
@@ -53,6 +55,7 @@ const size_t config_key_count = sizeof(config_keys) / sizeof(config_keys[0]);
 const config_scope_row config_scopes[CONFIG_SCOPE_COUNT] = {
     [CONFIG_SCOPE_TOP] = {"TOP", ""},
     [CONFIG_SCOPE_ADMIN] = {"ADMIN", "admin"},
+    [CONFIG_SCOPE_SCAN] = {"SCAN", "scan"},
     [CONFIG_SCOPE_TLS] = {"TLS", "tls"},
     [CONFIG_SCOPE_LOG] = {"LOG", "log"},
     [CONFIG_SCOPE_LIMITS] = {"LIMITS", "limits"},

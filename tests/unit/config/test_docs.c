@@ -60,6 +60,8 @@ static void the_schema_is_json_and_knows_every_key(void **state)
     assert_int_equal(json_parse(&document, buf_view(&generated), NULL, &memory, NULL), BAY_OK);
     static const char *const roots[CONFIG_SCOPE_COUNT] = {
         [CONFIG_SCOPE_TOP] = "",
+        [CONFIG_SCOPE_ADMIN] = "/properties/admin",
+        [CONFIG_SCOPE_SCAN] = "/properties/scan",
         [CONFIG_SCOPE_TLS] = "/properties/tls",
         [CONFIG_SCOPE_LOG] = "/properties/log",
         [CONFIG_SCOPE_LIMITS] = "/properties/limits",

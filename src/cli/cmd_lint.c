@@ -1,0 +1,290 @@
+/* lint: what is wrong with definitions. */
+#include "base/err.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/agent.h"
+#include "cli/commands.h"
+#include "cli/definitions.h"
+#include "cli/print.h"
+#include "cli/say.h"
+#include "trust/relations.h"
+
+enum { NAMES = 1000000, SILENCE_BYTES = 1 << 20 };
+
+typedef struct linter {
+    const cli_arguments *arguments;
+    const config *settings; /* NULL: none is needed */
+    scanner *scan;
+    scan_rule_set *rules;
+    trust_silences *silences;
+    buf silence_text;
+    cli_definitions *servers;
+    size_t count;
+    const trust_definitions **looked_at; /* those of the servers */
+    trust_findings findings;
+    scan_report report;
+} linter;
+
+static cli_exit fail(bay_err err)
+{
+    cli_say("%s", bay_err_text(err));
+    return err == BAY_ERR_LIMIT ? CLI_EXIT_PROTOCOL : CLI_EXIT_FAILED;
+}
+
+/* ---- what to look for
+ * ------------------------------------------------------------------------- */
+
+static cli_exit take_rules(linter *self)
+{
+    bay_diag diag = {0};
+    bay_err err = scanner_new(&self->scan);
+    err = err == BAY_OK ? scan_rule_set_new(&self->rules) : err;
+    for (size_t i = 0;
+         err == BAY_OK && self->settings != NULL && i < self->settings->scan.rules.count; i++) {
+        const config_pair *rule = &self->settings->scan.rules.at[i];
+        err =
+            scan_rule_set_add(self->rules, rule->name, rule->value, &diag); /* checked on loading */
+    }
+    if (err != BAY_OK) {
+        return fail(err);
+    }
+    scanner_set_rules(self->scan, self->rules);
+    return CLI_EXIT_OK;
+}
+
+/* "RULE ITEM: REASON", one a line; what follows # at a line's start is a comment. */
+static cli_exit take_silence_file(linter *self, const char *name)
+{
+    cli_exit code = cli_agent_read_file(name, "--silence", &self->silence_text);
+    if (code != CLI_EXIT_OK) {
+        return code;
+    }
+    bay_str rest = buf_view(&self->silence_text);
+    for (unsigned line = 1; rest.len > 0; line++) {
+        bay_str text = str_head(rest, str_find(rest, '\n'));
+        bay_diag diag = {0};
+        rest = str_from(rest, text.len + 1);
+        text = str_ends(text, STR("\r")) ? str_head(text, text.len - 1) : text;
+        text = str_trim(text);
+        if (text.len == 0 || text.at[0] == '#') {
+            continue;
+        }
+        size_t colon = str_find(text, ':');
+        while (colon + 1 < text.len && text.at[colon + 1] != ' ') { /* one of a URI */
+            colon += 1 + str_find(str_from(text, colon + 1), ':');
+        }
+        if (trust_silences_add(self->silences, str_head(text, colon), str_from(text, colon + 1),
+                               &diag) != BAY_OK) {
+            cli_say("%s:%u: %s", name, line, diag.text);
+            return CLI_EXIT_USAGE;
+        }
+    }
+    return CLI_EXIT_OK;
+}
+
+static cli_exit take_silences(linter *self)
+{
+    self->silences = mem_zalloc(sizeof(*self->silences));
+    if (self->silences == NULL) {
+        return fail(BAY_ERR_NOMEM);
+    }
+    for (size_t i = 0; self->settings != NULL && i < self->settings->silence.count; i++) {
+        const config_pair *pair = &self->settings->silence.at[i];
+        bay_diag diag = {0};
+        if (trust_silences_add(self->silences, pair->name, pair->value, &diag) != BAY_OK) {
+            cli_say("silence: %s", diag.text);
+            return CLI_EXIT_CONFIG;
+        }
+    }
+    return self->arguments->silence_file != NULL
+               ? take_silence_file(self, self->arguments->silence_file)
+               : CLI_EXIT_OK;
+}
+
+static void say_unused(const linter *self)
+{
+    for (size_t i = 0; i < self->silences->count; i++) {
+        const trust_silence *silence = &self->silences->at[i];
+        if (silence->used == 0 && self->arguments->target_kind == CLI_TARGET_NONE) {
+            cli_say("nothing is silenced by \"%.*s %.*s\": remove it", BAY_STR(silence->rule),
+                    BAY_STR(silence->item));
+        }
+    }
+}
+
+/* ---- what to look at
+ * -------------------------------------------------------------------------- */
+
+static bool needs_config(const cli_arguments *arguments)
+{
+    return arguments->target_kind == CLI_TARGET_NONE || arguments->target_kind == CLI_TARGET_NAME ||
+           arguments->config_file != NULL;
+}
+
+static cli_exit load_all(linter *self)
+{
+    cli_arguments one = *self->arguments;
+    const config *settings = self->settings;
+    cli_exit first = CLI_EXIT_OK;
+    for (size_t i = 0; i < settings->server_count; i++) {
+        const config_server *server = &settings->servers[i];
+        if (server->is_disabled || server->agent.len > 0) {
+            continue;
+        }
+        one.target_kind = CLI_TARGET_NAME;
+        one.target = server->name;
+        cli_exit code = cli_definitions_load(&self->servers[self->count++], &one);
+        first = first == CLI_EXIT_OK ? code : first;
+        if (code >= 128) {
+            return code; /* a signal */
+        }
+    }
+    return first;
+}
+
+static cli_exit load(linter *self)
+{
+    size_t most =
+        self->arguments->target_kind == CLI_TARGET_NONE ? self->settings->server_count : 1;
+    self->servers = mem_array(most + 1, sizeof(*self->servers));
+    self->looked_at = mem_array(most + 1, sizeof(*self->looked_at));
+    if (self->servers == NULL || self->looked_at == NULL) {
+        return fail(BAY_ERR_NOMEM);
+    }
+    if (self->arguments->target_kind == CLI_TARGET_NONE) {
+        return load_all(self);
+    }
+    return cli_definitions_load(&self->servers[self->count++], self->arguments);
+}
+
+/* ---- looking
+ * ---------------------------------------------------------------------------------- */
+
+/* The names of tools of this server, and of the others with whose they are. */
+static bay_err collect_names(const linter *self, size_t own, map *out_own, map *out_others)
+{
+    bay_err err = BAY_OK;
+    for (size_t i = 0; err == BAY_OK && i < self->count; i++) {
+        const trust_definitions *of = &self->servers[i].all;
+        for (size_t k = 0; err == BAY_OK && k < of->count; k++) {
+            const trust_item *item = &of->items[k];
+            if (item->kind == TRUST_TOOL) {
+                void *server = (void *)(uintptr_t)of->server.at;
+                err = map_put(i == own ? out_own : out_others, item->name, server, NULL);
+            }
+        }
+    }
+    return err;
+}
+
+static bay_err scan_server(linter *self, size_t which)
+{
+    const trust_definitions *of = &self->servers[which].all;
+    map own;
+    map others;
+    map_init(&own, NAMES);
+    map_init(&others, NAMES);
+    scan_names names = {&own, &others};
+    bay_err err = collect_names(self, which, &own, &others);
+    for (size_t i = 0; err == BAY_OK && i < of->count; i++) {
+        const trust_item *item = &of->items[i];
+        err = scan_definition(self->scan, trust_kind_scanned(item->kind), item->value, &names,
+                              &self->report);
+        if (err == BAY_OK) {
+            err = trust_findings_add_scan(&self->findings, &self->report, of->server, item,
+                                          self->silences);
+        }
+    }
+    map_fini(&own);
+    map_fini(&others);
+    return err;
+}
+
+/* ---- the answer
+ * ------------------------------------------------------------------------------- */
+
+static cli_exit print_findings(linter *self)
+{
+    output device;
+    buf text;
+    trust_findings_sort(&self->findings);
+    cli_print_init(&device, &text, self->arguments);
+    switch (self->arguments->form) {
+    case CLI_FORM_JSON:
+        trust_findings_write_json(&self->findings, &text);
+        break;
+    case CLI_FORM_SARIF:
+        trust_findings_write_sarif(&self->findings, str_of(bay_version()), &text);
+        break;
+    case CLI_FORM_JUNIT:
+        trust_findings_write_junit(&self->findings, self->looked_at, self->count, &text);
+        break;
+    default:
+        trust_findings_write_text(&self->findings, &text);
+        break;
+    }
+    const size_t *counts = self->findings.counts;
+    cli_exit code = counts[SCAN_ERROR] > 0     ? CLI_EXIT_BREAKING
+                    : counts[SCAN_WARNING] > 0 ? CLI_EXIT_REVIEW
+                                               : CLI_EXIT_OK;
+    bool is_json =
+        self->arguments->form == CLI_FORM_JSON || self->arguments->form == CLI_FORM_SARIF;
+    code =
+        is_json ? cli_print_json(&device, buf_view(&text), code) : cli_print(&device, &text, code);
+    buf_fini(&text);
+    return code;
+}
+
+static cli_exit run(linter *self)
+{
+    const char *path = NULL;
+    if (needs_config(self->arguments)) {
+        bay_err err = cli_load_config(self->arguments, &path, &self->settings);
+        if (err != BAY_OK) {
+            return err == BAY_ERR_NOMEM ? CLI_EXIT_FAILED : CLI_EXIT_CONFIG;
+        }
+    }
+    cli_exit code = take_rules(self);
+    code = code == CLI_EXIT_OK ? take_silences(self) : code;
+    if (code != CLI_EXIT_OK) {
+        return code;
+    }
+    cli_exit loaded = load(self);
+    bay_err err = BAY_OK;
+    for (size_t i = 0; err == BAY_OK && i < self->count; i++) {
+        self->looked_at[i] = &self->servers[i].all;
+        err = scan_server(self, i);
+    }
+    if (err == BAY_OK) {
+        err = trust_relations_add(&self->findings, self->looked_at, self->count, self->silences);
+    }
+    if (err != BAY_OK) {
+        return fail(err);
+    }
+    if (loaded == CLI_EXIT_OK || self->findings.count > 0) {
+        code = print_findings(self);
+    }
+    say_unused(self);
+    return loaded == CLI_EXIT_OK ? code : loaded; /* a server that was not seen is no good news */
+}
+
+int cmd_lint(const cli_arguments *arguments)
+{
+    linter self = {.arguments = arguments};
+    trust_findings_init(&self.findings);
+    buf_init(&self.silence_text, SILENCE_BYTES);
+    cli_exit code = run(&self);
+    for (size_t i = 0; i < self.count; i++) {
+        cli_definitions_fini(&self.servers[i]);
+    }
+    mem_free(self.servers);
+    mem_free(self.looked_at);
+    mem_free(self.silences);
+    buf_fini(&self.silence_text);
+    trust_findings_fini(&self.findings);
+    scan_rule_set_free(self.rules);
+    scanner_free(self.scan);
+    config_free(self.settings);
+    return (int)code;
+}
