@@ -20,6 +20,13 @@ bay_err digest_bytes(bay_str bytes, unsigned char out[DIGEST_BYTES]) BAY_MUST_CH
  * Threads: any. Source: FIPS 180-4; the skills extension, Integrity and Verification. */
 bay_err digest_sha256(bay_str bytes, char out[DIGEST_TEXT_BYTES + 1]) BAY_MUST_CHECK;
 
+/* The same of what comes in pieces. Errors: as digest_sha256; a failure of `add` is told by `end`,
+ * which frees. */
+typedef struct digest_stream digest_stream;
+bay_err digest_stream_new(digest_stream **out) BAY_MUST_CHECK;
+void digest_stream_add(digest_stream *self, bay_str bytes);
+bay_err digest_stream_end(digest_stream *self, char out[DIGEST_TEXT_BYTES + 1]) BAY_MUST_CHECK;
+
 /* The same of an object or array in its canonical form: another spelling has the same digest. An
  * empty or missing one counts as {}; what has no canonical form (a number beyond doubles) counts
  * byte for byte.

@@ -15,3 +15,22 @@ bay_err digest_bytes(bay_str bytes, unsigned char out[DIGEST_BYTES])
     (void)out;
     return BAY_ERR_UNSUPPORTED;
 }
+
+bay_err digest_stream_new(digest_stream **out)
+{
+    (void)out;
+    return BAY_ERR_UNSUPPORTED;
+}
+
+void digest_stream_add(digest_stream *self, bay_str bytes)
+{
+    (void)self;
+    (void)bytes;
+}
+
+bay_err digest_stream_end(digest_stream *self, char out[DIGEST_TEXT_BYTES + 1])
+{
+    (void)self;
+    (void)out;
+    return BAY_ERR_UNSUPPORTED;
+}

@@ -59,7 +59,8 @@ void trust_definitions_fini(trust_definitions *self)
     *self = (trust_definitions){0};
 }
 
-static bay_err add(trust_definitions *self, trust_kind kind, bay_str name, json_val value)
+bay_err trust_definitions_add(trust_definitions *self, trust_kind kind, bay_str name,
+                              json_val value)
 {
     if (self->count >= TRUST_ITEMS) {
         return BAY_ERR_LIMIT;
@@ -91,7 +92,7 @@ bay_err trust_definitions_add_list(trust_definitions *self, trust_kind kind, jso
             self->left_out++;
             continue;
         }
-        err = add(self, kind, name, iter.value);
+        err = trust_definitions_add(self, kind, name, iter.value);
         if (err != BAY_OK) {
             return err;
         }
@@ -101,7 +102,7 @@ bay_err trust_definitions_add_list(trust_definitions *self, trust_kind kind, jso
 
 bay_err trust_definitions_add_card(trust_definitions *self, json_val card)
 {
-    return add(self, TRUST_CARD, (bay_str){"", 0}, card);
+    return trust_definitions_add(self, TRUST_CARD, (bay_str){"", 0}, card);
 }
 
 bay_err trust_definitions_add_text(trust_definitions *self, trust_kind kind, bay_str text)
@@ -110,7 +111,7 @@ bay_err trust_definitions_add_text(trust_definitions *self, trust_kind kind, bay
     json_val value;
     json_put_str(json_builder_init(&made, &self->memory, 6 * text.len + 16), text);
     bay_err err = json_builder_end(&made, &value);
-    return err == BAY_OK ? add(self, kind, (bay_str){"", 0}, value) : err;
+    return err == BAY_OK ? trust_definitions_add(self, kind, (bay_str){"", 0}, value) : err;
 }
 
 static bool is_card(json_val object)
@@ -137,7 +138,7 @@ bay_err trust_definitions_add_object(trust_definitions *self, json_val object, b
     json_val text = json_get(object, STR("instructions"));
     if (json_is(text, JSON_STRING)) {
         has_any = true;
-        bay_err err = add(self, TRUST_INSTRUCTIONS, (bay_str){"", 0}, text);
+        bay_err err = trust_definitions_add(self, TRUST_INSTRUCTIONS, (bay_str){"", 0}, text);
         if (err != BAY_OK) {
             return diag_set(diag, err, "%s", bay_err_text(err));
         }

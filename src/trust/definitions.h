@@ -48,6 +48,9 @@ typedef struct trust_definitions {
 void trust_definitions_init(trust_definitions *self, bay_str server);
 void trust_definitions_fini(trust_definitions *self);
 
+/* One item, which stays where it is. BAY_ERR_LIMIT, BAY_ERR_NOMEM. */
+bay_err trust_definitions_add(trust_definitions *self, trust_kind kind, bay_str name,
+                              json_val value) BAY_MUST_CHECK;
 /* The items of a list, which stays where it is. BAY_ERR_LIMIT, BAY_ERR_NOMEM. */
 bay_err trust_definitions_add_list(trust_definitions *self, trust_kind kind,
                                    json_val list) BAY_MUST_CHECK;

@@ -95,6 +95,9 @@ bay_err trust_lock_enter(trust_lock *self, bay_str name, bool is_agent,
 /* The item as it is now; `seen` and approval of an earlier one go with it. `canon` and texts are
  * copied. BAY_ERR_LIMIT, BAY_ERR_NOMEM. */
 bay_err trust_lock_put(trust_lock *self, trust_pinned *server, const trust_pin *pin) BAY_MUST_CHECK;
+/* Its items as definitions to compare, sorted; parsed into `out`, which is initialised and must not
+ * outlive the lock. BAY_ERR_LIMIT, BAY_ERR_NOMEM. */
+bay_err trust_pinned_definitions(const trust_pinned *self, trust_definitions *out) BAY_MUST_CHECK;
 void trust_pinned_remove(trust_lock *self, trust_pinned *server, trust_kind kind, bay_str name);
 
 /* The canonical form of a definition, appended, and its digest. What has none (a number beyond

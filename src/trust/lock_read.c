@@ -429,3 +429,18 @@ bay_err trust_lock_read(trust_lock *self, bay_str text, bay_diag *diag)
     buf_fini(&reader.canon);
     return err;
 }
+
+bay_err trust_pinned_definitions(const trust_pinned *self, trust_definitions *out)
+{
+    bay_err err = BAY_OK;
+    for (size_t i = 0; err == BAY_OK && i < self->count; i++) {
+        json_doc *doc = arena_alloc(&out->memory, sizeof(*doc));
+        const trust_pin *pin = &self->items[i];
+        err = doc != NULL ? json_parse(doc, pin->canon, &json_any_depth, &out->memory, NULL)
+                          : BAY_ERR_NOMEM;
+        err =
+            err == BAY_OK ? trust_definitions_add(out, pin->kind, pin->name, json_root(doc)) : err;
+    }
+    trust_definitions_sort(out);
+    return err;
+}
