@@ -141,6 +141,30 @@ static bay_err take_form(parser *self, cli_form form)
     return BAY_OK;
 }
 
+/* Those of commands that look at definitions. */
+static bool take_trust_option(cli_arguments *out, cli_option_id id, const char *value)
+{
+    switch (id) {
+    case OPTION_SILENCE:
+        out->silence_file = value;
+        return true;
+    case OPTION_LOCK:
+        out->lock_file = value;
+        return true;
+    case OPTION_NAME:
+        out->pin_name = value;
+        return true;
+    case OPTION_APPROVE:
+        out->approve = value;
+        return true;
+    case OPTION_BY:
+        out->by = value;
+        return true;
+    default:
+        return false;
+    }
+}
+
 static bool take_tls_option(cli_arguments *out, cli_option_id id, const char *value)
 {
     switch (id) {
@@ -261,9 +285,6 @@ static bay_err take_option(parser *self, const cli_option *option, const char *v
         return take_form(self, CLI_FORM_SARIF);
     case OPTION_JUNIT:
         return take_form(self, CLI_FORM_JUNIT);
-    case OPTION_SILENCE:
-        out->silence_file = value;
-        return BAY_OK;
     case OPTION_PROFILE:
         out->profile = value;
         return BAY_OK;
@@ -293,7 +314,9 @@ static bay_err take_option(parser *self, const cli_option *option, const char *v
     case OPTION_VERSION: /* looked at when there is no command */
         return BAY_OK;
     default:
-        return take_tls_option(out, option->id, value) || take_login_option(out, option->id, value)
+        return take_tls_option(out, option->id, value) ||
+                       take_login_option(out, option->id, value) ||
+                       take_trust_option(out, option->id, value)
                    ? BAY_OK
                    : take_agent_option(self, option->id, value);
     }
@@ -439,16 +462,36 @@ static bool is_of_agents(cli_command command)
 }
 
 /* Commands that look at definitions, also at ones that were kept in a file. */
-static bool takes_recordings(cli_command command)
+static bool looks_at_definitions(cli_command command)
 {
-    return command == CLI_LINT;
+    return command == CLI_LINT || command == CLI_DIFF || command == CLI_PIN;
+}
+
+static bool is_url(bay_str text)
+{
+    return str_starts(text, STR("http://")) || str_starts(text, STR("https://"));
+}
+
+/* "@FILE" and "agent:…". */
+static bool take_other_target(cli_arguments *out)
+{
+    if (out->target.at[0] == '@' && out->target.len > 1) {
+        out->target_kind = CLI_TARGET_FILE;
+        return true;
+    }
+    if (str_starts(out->target, STR("agent:"))) {
+        out->target = str_from(out->target, 6);
+        out->target_kind = CLI_TARGET_AGENT;
+        return is_url(out->target) || is_name(out->target);
+    }
+    return false;
 }
 
 static bay_err take_target(parser *self, const char *text)
 {
     cli_arguments *out = self->out;
     out->target = str_of(text);
-    if (str_starts(out->target, STR("http://")) || str_starts(out->target, STR("https://"))) {
+    if (is_url(out->target)) {
         out->target_kind = CLI_TARGET_URL;
         return BAY_OK;
     }
@@ -456,8 +499,7 @@ static bay_err take_target(parser *self, const char *text)
         out->target_kind = CLI_TARGET_NAME;
         return BAY_OK;
     }
-    if (takes_recordings(out->command) && out->target.at[0] == '@' && out->target.len > 1) {
-        out->target_kind = CLI_TARGET_FILE;
+    if (looks_at_definitions(out->command) && take_other_target(out)) {
         return BAY_OK;
     }
     return diag_set(self->diag, BAY_ERR_INVALID,
@@ -538,10 +580,47 @@ static bay_err take_agent_and_rest(parser *self)
     return err == BAY_OK ? take_rest(self, 2) : err;
 }
 
+/* The words before TARGET: what pin is to do, what diff compares with. */
+static bay_err take_leading(parser *self)
+{
+    cli_arguments *out = self->out;
+    bool is_pin = out->command == CLI_PIN;
+    size_t least = is_pin ? 2 : out->target_kind == CLI_TARGET_ARGV ? 2 : 3;
+    if (is_pin && (self->operand_count < 2 ||
+                   config_choice_find("record|review", str_of(self->operands[1])) < 0)) {
+        return diag_set(self->diag, BAY_ERR_INVALID, "pin needs record or review");
+    }
+    if (self->operand_count < least) {
+        return BAY_OK;
+    }
+    if (is_pin) {
+        out->name = self->operands[1];
+    } else {
+        cli_target_kind kind = out->target_kind;
+        bay_err err = take_target(self, self->operands[1]);
+        if (err != BAY_OK) {
+            return err;
+        }
+        out->before = out->target;
+        out->before_kind = out->target_kind;
+        out->target = (bay_str){NULL, 0};
+        out->target_kind = kind;
+    }
+    self->operand_count--;
+    for (size_t i = 1; i < self->operand_count; i++) {
+        self->operands[i] = self->operands[i + 1];
+    }
+    return BAY_OK;
+}
+
 static bay_err take_target_and_rest(parser *self)
 {
     cli_arguments *out = self->out;
     const cli_command_row *row = &cli_commands[out->command];
+    bay_err err = out->command == CLI_PIN || out->command == CLI_DIFF ? take_leading(self) : BAY_OK;
+    if (err != BAY_OK) {
+        return err;
+    }
     if (is_of_agents(out->command)) {
         return take_agent_and_rest(self);
     }
@@ -551,7 +630,8 @@ static bay_err take_target_and_rest(parser *self)
         }
         return take_rest(self, 1);
     }
-    if (self->operand_count < 2 && row->operands[0] == '[') {
+    bool is_optional = strstr(row->operands, "[TARGET]") != NULL;
+    if (self->operand_count < 2 && is_optional) {
         return BAY_OK; /* every server of the configuration */
     }
     if (self->operand_count < 2) {
@@ -559,7 +639,7 @@ static bay_err take_target_and_rest(parser *self)
                         "%s needs a TARGET: a URL, a name from the configuration, or -- COMMAND",
                         row->name);
     }
-    bay_err err = take_target(self, self->operands[1]);
+    err = take_target(self, self->operands[1]);
     return err == BAY_OK ? take_rest(self, 2) : err;
 }
 

@@ -27,9 +27,10 @@ typedef enum cli_exit {
 typedef enum cli_target_kind {
     CLI_TARGET_NONE,
     CLI_TARGET_URL,
-    CLI_TARGET_NAME, /* of the configuration */
-    CLI_TARGET_ARGV, /* a command behind `--` */
-    CLI_TARGET_FILE, /* a recording: @FILE */
+    CLI_TARGET_NAME,  /* of the configuration */
+    CLI_TARGET_ARGV,  /* a command behind `--` */
+    CLI_TARGET_FILE,  /* a recording: @FILE */
+    CLI_TARGET_AGENT, /* agent:URL or agent:NAME; `target` is without the prefix */
 } cli_target_kind;
 
 /* How findings are written. */
@@ -46,7 +47,7 @@ typedef struct cli_arguments {
     bay_str target;           /* URL, NAME or @FILE */
     char *const *target_argv; /* ARGV: ends in NULL */
     const char *name;         /* of the tool or prompt; the URI of read; the text of send, which may
-                                 be NULL; the ID of task and cancel */
+                                 be NULL; the ID of task and cancel; the action of pin */
     char *const *pairs;       /* KEY=VALUE... of call and prompt */
     size_t pair_count;
     const char *config_file;          /* NULL: not given */
@@ -84,8 +85,14 @@ typedef struct cli_arguments {
     config_protocol protocol;
     config_transport transport;
     bool is_json;
-    cli_form form;            /* JSON as well as is_json */
-    const char *silence_file; /* --silence; NULL: not given */
+    cli_form form;               /* JSON as well as is_json */
+    const char *silence_file;    /* --silence; NULL: not given */
+    cli_target_kind before_kind; /* of diff; NONE: the lock */
+    bay_str before;
+    const char *lock_file; /* --lock … these are NULL when not given */
+    const char *pin_name;  /* --name */
+    const char *approve;
+    const char *by;
     bool is_colorless;
     uint32_t verbosity;
 } cli_arguments;

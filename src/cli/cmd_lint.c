@@ -32,8 +32,7 @@ static cli_exit fail(bay_err err)
     return err == BAY_ERR_LIMIT ? CLI_EXIT_PROTOCOL : CLI_EXIT_FAILED;
 }
 
-/* ---- what to look for
- * ------------------------------------------------------------------------- */
+/* ---- what to look for ------------------------------------------------------------------------ */
 
 static cli_exit take_rules(linter *self)
 {
@@ -107,33 +106,19 @@ static void say_unused(const linter *self)
     for (size_t i = 0; i < self->silences->count; i++) {
         const trust_silence *silence = &self->silences->at[i];
         if (silence->used == 0 && self->arguments->target_kind == CLI_TARGET_NONE) {
-            cli_say("nothing is silenced by \"%.*s %.*s\": remove it", BAY_STR(silence->rule),
-                    BAY_STR(silence->item));
+            cli_say("no finding matches the silence \"%.*s %.*s\": remove it",
+                    BAY_STR(silence->rule), BAY_STR(silence->item));
         }
     }
 }
 
-/* ---- what to look at
- * -------------------------------------------------------------------------- */
-
-static bool needs_config(const cli_arguments *arguments)
-{
-    return arguments->target_kind == CLI_TARGET_NONE || arguments->target_kind == CLI_TARGET_NAME ||
-           arguments->config_file != NULL;
-}
+/* ---- what to look at ------------------------------------------------------------------------- */
 
 static cli_exit load_all(linter *self)
 {
-    cli_arguments one = *self->arguments;
-    const config *settings = self->settings;
+    cli_arguments one;
     cli_exit first = CLI_EXIT_OK;
-    for (size_t i = 0; i < settings->server_count; i++) {
-        const config_server *server = &settings->servers[i];
-        if (server->is_disabled || server->agent.len > 0) {
-            continue;
-        }
-        one.target_kind = CLI_TARGET_NAME;
-        one.target = server->name;
+    for (size_t at = 0; cli_definitions_next(self->settings, self->arguments, &at, &one);) {
         cli_exit code = cli_definitions_load(&self->servers[self->count++], &one);
         first = first == CLI_EXIT_OK ? code : first;
         if (code >= 128) {
@@ -146,7 +131,7 @@ static cli_exit load_all(linter *self)
 static cli_exit load(linter *self)
 {
     size_t most =
-        self->arguments->target_kind == CLI_TARGET_NONE ? self->settings->server_count : 1;
+        self->arguments->target_kind == CLI_TARGET_NONE ? cli_definitions_most(self->settings) : 1;
     self->servers = mem_array(most + 1, sizeof(*self->servers));
     self->looked_at = mem_array(most + 1, sizeof(*self->looked_at));
     if (self->servers == NULL || self->looked_at == NULL) {
@@ -158,8 +143,7 @@ static cli_exit load(linter *self)
     return cli_definitions_load(&self->servers[self->count++], self->arguments);
 }
 
-/* ---- looking
- * ---------------------------------------------------------------------------------- */
+/* ---- looking --------------------------------------------------------------------------------- */
 
 /* The names of tools of this server, and of the others with whose they are. */
 static bay_err collect_names(const linter *self, size_t own, map *out_own, map *out_others)
@@ -201,8 +185,7 @@ static bay_err scan_server(linter *self, size_t which)
     return err;
 }
 
-/* ---- the answer
- * ------------------------------------------------------------------------------- */
+/* ---- the answer ------------------------------------------------------------------------------ */
 
 static cli_exit print_findings(linter *self)
 {
@@ -239,7 +222,7 @@ static cli_exit print_findings(linter *self)
 static cli_exit run(linter *self)
 {
     const char *path = NULL;
-    if (needs_config(self->arguments)) {
+    if (cli_definitions_need_config(self->arguments)) {
         bay_err err = cli_load_config(self->arguments, &path, &self->settings);
         if (err != BAY_OK) {
             return err == BAY_ERR_NOMEM ? CLI_EXIT_FAILED : CLI_EXIT_CONFIG;

@@ -13,6 +13,8 @@ int cmd_read(const cli_arguments *arguments);
 int cmd_prompt(const cli_arguments *arguments);
 int cmd_step(const cli_arguments *arguments);
 int cmd_lint(const cli_arguments *arguments);
+int cmd_diff(const cli_arguments *arguments);
+int cmd_pin(const cli_arguments *arguments);
 int cmd_card(const cli_arguments *arguments);
 int cmd_send(const cli_arguments *arguments);
 int cmd_task(const cli_arguments *arguments);

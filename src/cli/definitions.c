@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/str.h"
 #include "cli/agent.h"
+#include "cli/commands.h"
 #include "cli/say.h"
 
 static const struct {
@@ -47,23 +48,65 @@ static cli_exit load_server(cli_definitions *self, const cli_arguments *argument
     return cli_session_close(session, code);
 }
 
-static cli_exit load_file(cli_definitions *self, const char *name)
+/* Its card, as it was fetched. */
+static cli_exit load_agent(cli_definitions *self, const cli_arguments *arguments)
 {
-    buf text;
-    bay_str bytes;
+    cli_agent *agent = NULL;
+    cli_arguments to = *arguments;
+    bay_str card;
+    to.target_kind = str_find(to.target, ':') < to.target.len ? CLI_TARGET_URL : CLI_TARGET_NAME;
+    cli_exit code = cli_agent_open(&to, &agent);
+    if (code == CLI_EXIT_OK) {
+        bay_err err =
+            arena_dup(&self->memory, bay_caller_card_source(cli_agent_caller(agent)), &card);
+        err = err == BAY_OK ? json_parse(&self->recording, card, NULL, &self->memory, NULL) : err;
+        err = err == BAY_OK ? trust_definitions_add_card(&self->all, json_root(&self->recording))
+                            : err;
+        code = err == BAY_OK ? CLI_EXIT_OK : fail(err);
+    }
+    return cli_agent_close(agent, code);
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+cli_exit cli_definitions_load_pinned(cli_definitions *self, const trust_lock *lock, bay_str name,
+                                     bool is_agent)
+{
+    const trust_pinned *pinned = trust_lock_find(lock, name, is_agent);
+    bay_err err = pinned != NULL ? trust_pinned_definitions(pinned, &self->all) : BAY_OK;
+    return err == BAY_OK ? CLI_EXIT_OK : fail(err);
+}
+
+/* The section that the command names, else the only one. */
+static cli_exit load_lock(cli_definitions *self, const char *name, bay_str text)
+{
     bay_diag diag = {0};
-    buf_init(&text, CLI_RECORDING_BYTES);
-    cli_exit code = cli_agent_read_file(name, "TARGET", &text);
-    if (code != CLI_EXIT_OK) {
-        buf_fini(&text);
-        return code;
-    }
-    bay_err err = arena_dup(&self->memory, buf_view(&text), &bytes);
-    buf_fini(&text);
+    bay_err err = trust_lock_read(&self->lock, text, &diag);
     if (err != BAY_OK) {
-        return fail(err);
+        cli_say("%s:%u: %s", name, diag.line, diag.text);
+        return err == BAY_ERR_NOMEM ? CLI_EXIT_FAILED : CLI_EXIT_USAGE;
     }
-    err = json_parse(&self->recording, bytes, NULL, &self->memory, &diag);
+    const trust_pinned *pinned = NULL;
+    if (self->pin.len > 0) {
+        pinned = trust_lock_find(&self->lock, self->pin, false);
+        pinned = pinned != NULL ? pinned : trust_lock_find(&self->lock, self->pin, true);
+    } else if (self->lock.count == 1) {
+        pinned = &self->lock.servers[0];
+    }
+    if (pinned == NULL) {
+        cli_say(self->pin.len > 0 ? "%s has no server and no agent \"%.*s\""
+                                  : "%s has several servers: choose one with --name%.*s",
+                name, BAY_STR(self->pin));
+        return CLI_EXIT_USAGE;
+    }
+    self->is_agent = pinned->is_agent;
+    return cli_definitions_load_pinned(self, &self->lock, pinned->name, pinned->is_agent);
+}
+
+static cli_exit load_recording(cli_definitions *self, const char *name, bay_str text)
+{
+    bay_diag diag = {0};
+    bay_err err = json_parse(&self->recording, text, NULL, &self->memory, &diag);
     if (err != BAY_OK) {
         cli_say("%s: no JSON at byte %zu: %s", name, diag.offset, diag.text);
         return err == BAY_ERR_NOMEM ? CLI_EXIT_FAILED : CLI_EXIT_USAGE;
@@ -76,21 +119,52 @@ static cli_exit load_file(cli_definitions *self, const char *name)
     return CLI_EXIT_OK;
 }
 
+static cli_exit load_file(cli_definitions *self, const char *name)
+{
+    buf text;
+    bay_str bytes = {"", 0};
+    buf_init(&text, CLI_RECORDING_BYTES);
+    cli_exit code = cli_agent_read_file(name, "TARGET", &text);
+    bay_err err = code == CLI_EXIT_OK ? arena_dup(&self->memory, buf_view(&text), &bytes) : BAY_OK;
+    buf_fini(&text);
+    if (code != CLI_EXIT_OK || err != BAY_OK) {
+        return code != CLI_EXIT_OK ? code : fail(err);
+    }
+    return str_starts(str_trim(bytes), STR("patchbay.lock ")) ? load_lock(self, name, bytes)
+                                                              : load_recording(self, name, bytes);
+}
+
 /* What findings name it by: a name of the configuration, else nothing, as there is only the one. */
 static bay_str name_of(const cli_arguments *arguments)
 {
-    return arguments->target_kind == CLI_TARGET_NAME ? arguments->target : (bay_str){"", 0};
+    bool is_named = arguments->target_kind == CLI_TARGET_NAME ||
+                    (arguments->target_kind == CLI_TARGET_AGENT &&
+                     str_find(arguments->target, ':') == arguments->target.len);
+    return is_named ? arguments->target : (bay_str){"", 0};
 }
 
 cli_exit cli_definitions_load(cli_definitions *self, const cli_arguments *arguments)
 {
-    *self = (cli_definitions){0};
+    cli_exit code;
+    *self = (cli_definitions){.is_agent = arguments->target_kind == CLI_TARGET_AGENT};
     arena_init(&self->memory, 2 * (size_t)CLI_RECORDING_BYTES);
+    trust_lock_init(&self->lock);
     cli_inventory_init(&self->inventory);
     trust_definitions_init(&self->all, name_of(arguments));
-    cli_exit code = arguments->target_kind == CLI_TARGET_FILE
-                        ? load_file(self, arguments->target.at + 1)
-                        : load_server(self, arguments);
+    self->pin = arguments->pin_name != NULL ? str_of(arguments->pin_name) : name_of(arguments);
+    switch (arguments->target_kind) {
+    case CLI_TARGET_NONE:
+        return CLI_EXIT_OK;
+    case CLI_TARGET_FILE:
+        code = load_file(self, arguments->target.at + 1);
+        break;
+    case CLI_TARGET_AGENT:
+        code = load_agent(self, arguments);
+        break;
+    default:
+        code = load_server(self, arguments);
+        break;
+    }
     trust_definitions_sort(&self->all);
     return code;
 }
@@ -99,5 +173,63 @@ void cli_definitions_fini(cli_definitions *self)
 {
     trust_definitions_fini(&self->all);
     cli_inventory_fini(&self->inventory);
+    trust_lock_fini(&self->lock);
     arena_fini(&self->memory);
+}
+
+cli_exit cli_lock_load(const cli_arguments *arguments, const config *settings, trust_lock *lock,
+                       const char **out_path)
+{
+    bay_diag diag = {0};
+    *out_path = arguments->lock_file != NULL ? arguments->lock_file
+                : settings != NULL           ? settings->pins.file.at
+                                             : "patchbay.lock";
+    bay_err err = trust_lock_load(lock, *out_path, &diag);
+    if (err == BAY_OK) {
+        return CLI_EXIT_OK;
+    }
+    if (diag.line > 0) {
+        cli_say("%s:%u: %s", *out_path, diag.line, diag.text);
+    } else {
+        cli_say("%s", diag.text);
+    }
+    return err == BAY_ERR_IO || err == BAY_ERR_NOMEM ? CLI_EXIT_FAILED : CLI_EXIT_CONFIG;
+}
+
+/* ---- of the configuration -------------------------------------------------------------------- */
+
+bool cli_definitions_need_config(const cli_arguments *arguments)
+{
+    return arguments->target_kind == CLI_TARGET_NONE || arguments->target_kind == CLI_TARGET_NAME ||
+           arguments->config_file != NULL;
+}
+
+size_t cli_definitions_most(const config *settings)
+{
+    return settings->server_count + settings->agent_count;
+}
+
+bool cli_definitions_next(const config *settings, const cli_arguments *arguments, size_t *inout_at,
+                          cli_arguments *out)
+{
+    *out = *arguments;
+    while (*inout_at < cli_definitions_most(settings)) {
+        size_t at = (*inout_at)++;
+        if (at < settings->server_count) {
+            const config_server *server = &settings->servers[at];
+            out->target_kind = CLI_TARGET_NAME;
+            out->target = server->name;
+            if (!server->is_disabled && server->agent.len == 0) {
+                return true;
+            }
+        } else {
+            const config_agent *agent = &settings->agents[at - settings->server_count];
+            out->target_kind = CLI_TARGET_AGENT;
+            out->target = agent->name;
+            if (!agent->is_disabled && agent->tools.at == NULL) {
+                return true;
+            }
+        }
+    }
+    return false;
 }

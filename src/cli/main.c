@@ -38,7 +38,7 @@ static bool starts_servers(cli_command command)
 {
     return command == CLI_SERVE || command == CLI_STDIO || command == CLI_LIST ||
            command == CLI_CALL || command == CLI_READ || command == CLI_PROMPT ||
-           command == CLI_STEP || command == CLI_LINT;
+           command == CLI_STEP || command == CLI_LINT || command == CLI_DIFF || command == CLI_PIN;
 }
 
 int main(int argc, char **argv)
@@ -50,7 +50,8 @@ int main(int argc, char **argv)
         [CLI_TASK] = cmd_task,     [CLI_CANCEL] = cmd_cancel, [CLI_STATUS] = cmd_status,
         [CLI_RELOAD] = cmd_reload, [CLI_DRAIN] = cmd_drain,   [CLI_VERSION] = version,
         [CLI_HELP] = help,         [CLI_LOGIN] = cmd_login,   [CLI_LOGOUT] = cmd_logout,
-        [CLI_WHOAMI] = cmd_whoami, [CLI_LINT] = cmd_lint,
+        [CLI_WHOAMI] = cmd_whoami, [CLI_LINT] = cmd_lint,     [CLI_DIFF] = cmd_diff,
+        [CLI_PIN] = cmd_pin,
     };
     cli_arguments arguments;
     bay_diag diag = {0};

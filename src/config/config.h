@@ -70,6 +70,10 @@ typedef struct config_scan {
     config_map rules; /* id, rule */
 } config_scan;
 
+typedef struct config_pins {
+    bay_str file;
+} config_pins;
+
 typedef struct config_tls {
     bay_str certificate;
     bay_str key;
@@ -281,6 +285,7 @@ typedef struct config {
     bool bare_names;
     config_admin admin;
     config_scan scan;
+    config_pins pins;
     config_map silence; /* rule and item, reason */
     config_tls tls;
     config_list allowed_hosts;

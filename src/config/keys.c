@@ -19,6 +19,7 @@ static const char config_protocols[] = "auto|legacy|modern"
 #define CONFIG_STRUCT_TOP config
 #define CONFIG_STRUCT_ADMIN config_admin
 #define CONFIG_STRUCT_SCAN config_scan
+#define CONFIG_STRUCT_PINS config_pins
 #define CONFIG_STRUCT_TLS config_tls
 #define CONFIG_STRUCT_LOG config_log
 #define CONFIG_STRUCT_LIMITS config_limits
@@ -56,6 +57,7 @@ const config_scope_row config_scopes[CONFIG_SCOPE_COUNT] = {
     [CONFIG_SCOPE_TOP] = {"TOP", ""},
     [CONFIG_SCOPE_ADMIN] = {"ADMIN", "admin"},
     [CONFIG_SCOPE_SCAN] = {"SCAN", "scan"},
+    [CONFIG_SCOPE_PINS] = {"PINS", "pins"},
     [CONFIG_SCOPE_TLS] = {"TLS", "tls"},
     [CONFIG_SCOPE_LOG] = {"LOG", "log"},
     [CONFIG_SCOPE_LIMITS] = {"LIMITS", "limits"},

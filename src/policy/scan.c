@@ -67,8 +67,7 @@ void scanner_set_rules(scanner *self, const scan_rule_set *rules)
     self->rules = rules;
 }
 
-/* ---- where
- * ------------------------------------------------------------------------------------ */
+/* ---- where ----------------------------------------------------------------------------------- */
 
 static void pointer_put(scanner *self, bay_str text)
 {
@@ -104,8 +103,7 @@ void scan_pointer_leave(scanner *self, size_t before)
     self->pointer_len = before;
 }
 
-/* ---- findings
- * --------------------------------------------------------------------------------- */
+/* ---- findings -------------------------------------------------------------------------------- */
 
 static void excerpt_of(bay_str bytes, char out[SCAN_EXCERPT_BYTES])
 {
@@ -171,8 +169,7 @@ void scan_report_place(scanner *self, scan_rule rule, bay_str excerpt)
     }
 }
 
-/* ---- the walk
- * --------------------------------------------------------------------------------- */
+/* ---- the walk -------------------------------------------------------------------------------- */
 
 static bool is_one_of(bay_str key, const bay_str *words, size_t count)
 {

@@ -159,6 +159,11 @@ static int compare(trust_kind kind, bay_str name, const trust_item *item)
     return kind != item->kind ? (int)kind - (int)item->kind : str_cmp(name, item->name);
 }
 
+int trust_item_compare(const trust_item *a, const trust_item *b)
+{
+    return a == NULL ? 1 : b == NULL ? -1 : compare(a->kind, a->name, b);
+}
+
 /* Equal ones in the order in which they came. */
 static int compare_items(const void *a, const void *b)
 {

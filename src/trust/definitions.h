@@ -65,6 +65,8 @@ bay_err trust_definitions_add_object(trust_definitions *self, json_val object,
 
 /* By kind, then by name; two of one name: the first stays. */
 void trust_definitions_sort(trust_definitions *self);
+/* The order of the two; one that is missing (NULL) comes last. */
+int trust_item_compare(const trust_item *a, const trust_item *b);
 /* NULL: there is none. Sorted before. */
 const trust_item *trust_definitions_find(const trust_definitions *self, trust_kind kind,
                                          bay_str name);

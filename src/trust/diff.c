@@ -88,7 +88,7 @@ bool diff_enter(diff_walk *self, const diff_pair *pair, size_t *out_mark)
     }
     if (++self->depth > TRUST_DIFF_DEPTH) {
         diff_note(self, TRUST_REVIEW, pair->before, pair->after,
-                  "it became other too deep to be looked at");
+                  "a value changed below the depth that is compared");
         return false;
     }
     return self->err == BAY_OK;
@@ -297,13 +297,14 @@ static const struct {
     const char *more;
     const char *less;
 } hints[] = {
-    {STR_INIT("readOnlyHint"), false, false, "it may write now", "it claims to read only now"},
-    {STR_INIT("destructiveHint"), true, true, "it may destroy now",
-     "it claims to destroy nothing now"},
-    {STR_INIT("idempotentHint"), false, false, "a second call may do more now",
-     "it claims that a second call does nothing more"},
-    {STR_INIT("openWorldHint"), true, true, "it may reach the outside now",
-     "it claims to reach nothing outside now"},
+    {STR_INIT("readOnlyHint"), false, false, "the tool now may write",
+     "the tool now claims to only read"},
+    {STR_INIT("destructiveHint"), true, true, "the tool now may destroy data",
+     "the tool now claims to destroy nothing"},
+    {STR_INIT("idempotentHint"), false, false, "a second call now may have an effect of its own",
+     "the tool now claims that a second call has no further effect"},
+    {STR_INIT("openWorldHint"), true, true, "the tool now may reach external systems",
+     "the tool now claims to reach no external system"},
 };
 
 static bool hint_value(json_val value, bool fallback)
@@ -321,7 +322,7 @@ static void diff_hint(diff_walk *self, const diff_pair *pair, void *context)
         bool was = hint_value(pair->before, hints[i].fallback);
         bool is = hint_value(pair->after, hints[i].fallback);
         if (was == is) {
-            diff_note(self, TRUST_COMPATIBLE, pair->before, pair->after, "it means the same");
+            diff_note(self, TRUST_COMPATIBLE, pair->before, pair->after, "the meaning is the same");
         } else if (is == hints[i].power) {
             diff_note(self, TRUST_RISK, pair->before, pair->after, hints[i].more);
         } else {
@@ -331,7 +332,7 @@ static void diff_hint(diff_walk *self, const diff_pair *pair, void *context)
     }
     bool is_figure = str_eq(pair->key, STR("lastModified")) || str_eq(pair->key, STR("priority"));
     diff_note(self, is_figure ? TRUST_COMPATIBLE : TRUST_REVIEW, pair->before, pair->after,
-              is_figure ? "a figure became another" : "an annotation became another");
+              is_figure ? "a number changed" : "an annotation changed");
 }
 
 static void diff_hints(diff_walk *self, json_val before, json_val after)
@@ -346,10 +347,11 @@ static void diff_task_support(diff_walk *self, const diff_pair *pair)
     json_val was = json_get(pair->before, STR("taskSupport"));
     json_val is = json_get(pair->after, STR("taskSupport"));
     if (json_str_eq(is, STR("required")) && !json_str_eq(was, STR("required"))) {
-        diff_note(self, TRUST_BREAKING, pair->before, pair->after, "it runs as a task only now");
+        diff_note(self, TRUST_BREAKING, pair->before, pair->after,
+                  "the tool now runs as a task only");
     } else {
         diff_note(self, TRUST_COMPATIBLE, pair->before, pair->after,
-                  "how it can be called became other");
+                  "the way to call the tool changed");
     }
 }
 
@@ -357,11 +359,11 @@ static void diff_argument_member(diff_walk *self, const diff_pair *pair, void *c
 {
     (void)context;
     if (!str_eq(pair->key, STR("required"))) {
-        diff_any(self, pair->before, pair->after, "what the model reads became other");
+        diff_any(self, pair->before, pair->after, "a text that the model reads changed");
     } else if (json_true(pair->after) != json_true(pair->before)) {
         bool is_required = json_true(pair->after);
         diff_note(self, is_required ? TRUST_BREAKING : TRUST_COMPATIBLE, pair->before, pair->after,
-                  is_required ? "the argument is required now" : "the argument is optional now");
+                  is_required ? "the argument is now required" : "the argument is now optional");
     }
 }
 
@@ -371,9 +373,9 @@ static void diff_argument(diff_walk *self, const diff_pair *pair, void *context)
     if (json_is(pair->before, JSON_MISSING)) {
         bool is_required = json_true(json_get(pair->after, STR("required")));
         diff_note(self, is_required ? TRUST_BREAKING : TRUST_REVIEW, pair->before, pair->after,
-                  is_required ? "a required argument is new" : "an optional argument is new");
+                  is_required ? "a required argument was added" : "an optional argument was added");
     } else if (json_is(pair->after, JSON_MISSING)) {
-        diff_note(self, TRUST_BREAKING, pair->before, pair->after, "the argument is gone");
+        diff_note(self, TRUST_BREAKING, pair->before, pair->after, "the argument was removed");
     } else {
         diff_pair *pairs;
         size_t count = diff_members(self, pair->before, pair->after, &pairs);
@@ -390,7 +392,7 @@ static void diff_arguments(diff_walk *self, json_val before, json_val after)
 
 static void diff_mime(diff_walk *self, const diff_pair *pair)
 {
-    diff_note(self, TRUST_BREAKING, pair->before, pair->after, "what is read has another type");
+    diff_note(self, TRUST_BREAKING, pair->before, pair->after, "the content has another type");
 }
 
 static void diff_member(diff_walk *self, const diff_pair *pair, void *context)
@@ -408,12 +410,12 @@ static void diff_member(diff_walk *self, const diff_pair *pair, void *context)
     } else if (self->kind == TRUST_PROMPT && str_eq(key, STR("arguments"))) {
         diff_arguments(self, pair->before, pair->after);
     } else if (self->kind == TRUST_RESOURCE && str_eq(key, STR("size"))) {
-        diff_note(self, TRUST_COMPATIBLE, pair->before, pair->after, "it has another size");
+        diff_note(self, TRUST_COMPATIBLE, pair->before, pair->after, "the size changed");
     } else if ((self->kind == TRUST_RESOURCE || self->kind == TRUST_TEMPLATE) &&
                str_eq(key, STR("mimeType")) && !json_is(pair->before, JSON_MISSING)) {
         diff_mime(self, pair);
     } else {
-        diff_any(self, pair->before, pair->after, "what the model reads became other");
+        diff_any(self, pair->before, pair->after, "a text that the model reads changed");
     }
 }
 
@@ -424,7 +426,7 @@ static void diff_bodies(diff_walk *self, json_val before, json_val after)
         return;
     }
     if (!json_is(before, JSON_OBJECT) || !json_is(after, JSON_OBJECT)) {
-        diff_any(self, before, after, "what the model reads became other");
+        diff_any(self, before, after, "a text that the model reads changed");
         return;
     }
     diff_pair *pairs;
@@ -432,8 +434,7 @@ static void diff_bodies(diff_walk *self, json_val before, json_val after)
     diff_each(self, pairs, count, diff_member, NULL);
 }
 
-/* ---- what it reads like
- * ------------------------------------------------------------------------ */
+/* ---- what it reads like ---------------------------------------------------------------------- */
 
 static bool had_rule(const scan_report *before, const scan_finding *finding)
 {
@@ -468,8 +469,7 @@ static void diff_scan(diff_walk *self, json_val before, json_val after, scanner 
         }
         buf_clear(&self->pointer);
         buf_str(&self->pointer, str_of(finding->pointer));
-        diff_note(self, TRUST_RISK, json_pointer(before, str_of(finding->pointer)),
-                  json_pointer(after, str_of(finding->pointer)), why.at);
+        diff_note(self, TRUST_RISK, JSON_NONE, JSON_NONE, why.at);
     }
 }
 
@@ -477,11 +477,11 @@ static const char *whole_why(trust_kind kind, bool is_new)
 {
     switch (kind) {
     case TRUST_INSTRUCTIONS:
-        return is_new ? "instructions are new" : "the instructions are gone";
+        return is_new ? "instructions were added" : "the instructions were removed";
     case TRUST_CARD:
-        return is_new ? "a card is new" : "the card is gone";
+        return is_new ? "a card was added" : "the card was removed";
     default:
-        return is_new ? "it is new" : "it is gone";
+        return is_new ? "the item was added" : "the item was removed";
     }
 }
 
@@ -519,10 +519,7 @@ bay_err trust_diff_run(trust_diff *self, const trust_definitions *before,
     for (size_t i = 0, k = 0; err == BAY_OK && (i < before->count || k < after->count);) {
         const trust_item *left = i < before->count ? &before->items[i] : NULL;
         const trust_item *right = k < after->count ? &after->items[k] : NULL;
-        int order = left == NULL                ? 1
-                    : right == NULL             ? -1
-                    : left->kind != right->kind ? (int)left->kind - (int)right->kind
-                                                : str_cmp(left->name, right->name);
+        int order = trust_item_compare(left, right);
         i += order <= 0 ? 1 : 0;
         k += order >= 0 ? 1 : 0;
         err = trust_diff_item(self, order <= 0 ? left : NULL, order >= 0 ? right : NULL, scan);

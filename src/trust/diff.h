@@ -1,10 +1,10 @@
-/* What became other between two sets of definitions, and what that means to whoever uses them: each
+/* The changes between two sets of definitions, and what they mean for their users: each
  * change with its place, its class and the reason.
  *
- *   compatible  whoever uses it goes on
- *   review      what a model or a person reads became other, or something is new
- *   risk        it has more power, goes elsewhere, or reads like an attack now
- *   breaking    calls that were good fail, or results are others
+ *   compatible  existing calls work as before
+ *   review      a text that a model or a person reads changed, or an item was added
+ *   risk        more power, another destination, or a text that now reads like an attack
+ *   breaking    valid calls fail now, or results have another form
  *
  * Order of members, of items and of lists that are sets (enum, required) is no change. */
 #ifndef TRUST_DIFF_H
@@ -82,6 +82,8 @@ bay_err trust_patch(json_val before, json_val after, json_writer *out) BAY_MUST_
 
 /* diff_write.c; errors stick in `out`. Text for people: shown, harmless on a terminal. */
 void trust_diff_write_text(const trust_diff *self, buf *out);
+/* The same without the count at its end. */
+void trust_diff_write_changes(const trust_diff *self, buf *out);
 /* {"class", "counts", "changes", "patches"}; the sets are those that were compared. */
 void trust_diff_write_json(const trust_diff *self, const trust_definitions *before,
                            const trust_definitions *after, buf *out);

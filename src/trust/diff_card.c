@@ -31,10 +31,10 @@ static void skill_member(diff_walk *self, const diff_pair *pair, void *context)
 {
     (void)context;
     if (is_modes(pair->key)) {
-        list_change(self, pair, TRUST_BREAKING, "a type of content is not taken or given any more",
-                    TRUST_COMPATIBLE, "a type of content is new");
+        list_change(self, pair, TRUST_BREAKING, "a content type was removed", TRUST_COMPATIBLE,
+                    "a content type was added");
     } else {
-        diff_any(self, pair->before, pair->after, "what a model reads of the skill became other");
+        diff_any(self, pair->before, pair->after, "a text of the skill changed");
     }
 }
 
@@ -42,9 +42,9 @@ static void skill(diff_walk *self, const diff_pair *pair, void *context)
 {
     (void)context;
     if (json_is(pair->after, JSON_MISSING)) {
-        diff_note(self, TRUST_BREAKING, pair->before, pair->after, "the skill is gone");
+        diff_note(self, TRUST_BREAKING, pair->before, pair->after, "the skill was removed");
     } else if (json_is(pair->before, JSON_MISSING)) {
-        diff_note(self, TRUST_REVIEW, pair->before, pair->after, "the skill is new");
+        diff_note(self, TRUST_REVIEW, pair->before, pair->after, "a skill was added");
     } else {
         diff_pair *pairs;
         size_t count = diff_members(self, pair->before, pair->after, &pairs);
@@ -56,11 +56,12 @@ static void capability(diff_walk *self, const diff_pair *pair, void *context)
 {
     (void)context;
     if (json_true(pair->before) && !json_true(pair->after)) {
-        diff_note(self, TRUST_BREAKING, pair->before, pair->after, "it cannot do that any more");
+        diff_note(self, TRUST_BREAKING, pair->before, pair->after, "the agent lost the capability");
     } else if (json_true(pair->after)) {
-        diff_note(self, TRUST_COMPATIBLE, pair->before, pair->after, "it can do that now");
+        diff_note(self, TRUST_COMPATIBLE, pair->before, pair->after,
+                  "the agent has a new capability");
     } else {
-        diff_any(self, pair->before, pair->after, "what it can became other");
+        diff_any(self, pair->before, pair->after, "the capability changed");
     }
 }
 
@@ -69,9 +70,9 @@ static void scheme(diff_walk *self, const diff_pair *pair, void *context)
     (void)context;
     bool is_new = json_is(pair->before, JSON_MISSING);
     diff_note(self, is_new ? TRUST_REVIEW : TRUST_RISK, pair->before, pair->after,
-              is_new                               ? "a way to authenticate is new"
-              : json_is(pair->after, JSON_MISSING) ? "a way to authenticate is gone"
-                                                   : "credentials may go elsewhere");
+              is_new                               ? "an authentication scheme was added"
+              : json_is(pair->after, JSON_MISSING) ? "an authentication scheme was removed"
+                                                   : "credentials may be sent elsewhere");
 }
 
 static void each_member(diff_walk *self, const diff_pair *pair,
@@ -86,7 +87,8 @@ static void signatures(diff_walk *self, const diff_pair *pair)
 {
     bool is_gone = json_count(pair->before) > 0 && json_count(pair->after) == 0;
     diff_note(self, is_gone ? TRUST_RISK : TRUST_REVIEW, pair->before, pair->after,
-              is_gone ? "the card is not signed any more" : "the card is signed otherwise");
+              is_gone ? "the signature of the card was removed"
+                      : "the signature of the card changed");
 }
 
 static void card_member(diff_walk *self, const diff_pair *pair, void *context)
@@ -94,11 +96,11 @@ static void card_member(diff_walk *self, const diff_pair *pair, void *context)
     bay_str key = pair->key;
     (void)context;
     if (str_eq(key, STR("url"))) {
-        diff_note(self, TRUST_RISK, pair->before, pair->after, "messages go elsewhere");
+        diff_note(self, TRUST_RISK, pair->before, pair->after, "messages are sent elsewhere");
     } else if (str_eq(key, STR("supportedInterfaces")) ||
                str_eq(key, STR("additionalInterfaces"))) {
-        list_change(self, pair, TRUST_BREAKING, "an interface is gone", TRUST_RISK,
-                    "messages may go elsewhere");
+        list_change(self, pair, TRUST_BREAKING, "an interface was removed", TRUST_RISK,
+                    "messages may be sent elsewhere");
     } else if (str_eq(key, STR("skills"))) {
         diff_pair *pairs;
         size_t count = diff_keyed(self, pair->before, pair->after, STR("id"), &pairs);
@@ -109,17 +111,17 @@ static void card_member(diff_walk *self, const diff_pair *pair, void *context)
         each_member(self, pair, scheme);
     } else if (str_eq(key, STR("security")) || str_eq(key, STR("securityRequirements"))) {
         diff_note(self, TRUST_RISK, pair->before, pair->after,
-                  "who may call it is decided otherwise");
+                  "the authentication requirements changed");
     } else if (str_eq(key, STR("signatures"))) {
         signatures(self, pair);
     } else if (str_eq(key, STR("provider"))) {
-        diff_any(self, pair->before, pair->after, "somebody else stands behind it");
+        diff_any(self, pair->before, pair->after, "the provider changed");
     } else if (is_modes(key)) {
         skill_member(self, pair, NULL);
     } else if (str_eq(key, STR("version"))) {
-        diff_note(self, TRUST_COMPATIBLE, pair->before, pair->after, "it is another version");
+        diff_note(self, TRUST_COMPATIBLE, pair->before, pair->after, "the version changed");
     } else {
-        diff_any(self, pair->before, pair->after, "what the card says became other");
+        diff_any(self, pair->before, pair->after, "the card changed");
     }
 }
 

@@ -44,18 +44,18 @@ static keyword_how how_of(bay_str name)
 static void narrower(diff_walk *self, diff_side side, const diff_pair *pair)
 {
     diff_note(self, side == DIFF_INPUT ? TRUST_BREAKING : TRUST_COMPATIBLE, pair->before,
-              pair->after, "less is admitted than before");
+              pair->after, "the schema accepts less than before");
 }
 
 static void wider(diff_walk *self, diff_side side, const diff_pair *pair)
 {
     diff_note(self, side == DIFF_INPUT ? TRUST_COMPATIBLE : TRUST_BREAKING, pair->before,
-              pair->after, "more is admitted than before");
+              pair->after, "the schema accepts more than before");
 }
 
 static void other(diff_walk *self, const diff_pair *pair)
 {
-    diff_note(self, TRUST_BREAKING, pair->before, pair->after, "something else is admitted");
+    diff_note(self, TRUST_BREAKING, pair->before, pair->after, "the schema accepts other values");
 }
 
 /* What is absent admits everything. */
@@ -84,8 +84,7 @@ static void diff_number(diff_walk *self, diff_side side, const diff_pair *pair, 
     }
 }
 
-/* ---- sets
- * ------------------------------------------------------------------------------------- */
+/* ---- sets ------------------------------------------------------------------------------------ */
 
 typedef struct set_change {
     size_t gone;
@@ -172,8 +171,7 @@ static void diff_types(diff_walk *self, diff_side side, const diff_pair *pair)
     }
 }
 
-/* ---- schemas below
- * ---------------------------------------------------------------------------- */
+/* ---- schemas below --------------------------------------------------------------------------- */
 
 typedef struct side_of {
     diff_side side;
@@ -189,13 +187,13 @@ static void member_pair(diff_walk *self, const diff_pair *pair, void *context)
 {
     diff_side side = ((const side_of *)context)->side;
     if (json_is(pair->before, JSON_MISSING)) {
-        diff_note(self, side == DIFF_INPUT ? TRUST_REVIEW : TRUST_COMPATIBLE, pair->before,
-                  pair->after,
-                  side == DIFF_INPUT ? "a parameter is new" : "a member of the result is new");
+        diff_note(
+            self, side == DIFF_INPUT ? TRUST_REVIEW : TRUST_COMPATIBLE, pair->before, pair->after,
+            side == DIFF_INPUT ? "a parameter was added" : "a member of the result was added");
     } else if (json_is(pair->after, JSON_MISSING)) {
         diff_note(self, TRUST_BREAKING, pair->before, pair->after,
-                  side == DIFF_INPUT ? "the parameter is gone"
-                                     : "the member of the result is gone");
+                  side == DIFF_INPUT ? "the parameter was removed"
+                                     : "the member of the result was removed");
     } else {
         diff_schema(self, side, pair->before, pair->after);
     }
@@ -206,7 +204,7 @@ static void definition_pair(diff_walk *self, const diff_pair *pair, void *contex
 {
     if (json_is(pair->before, JSON_MISSING) || json_is(pair->after, JSON_MISSING)) {
         diff_note(self, TRUST_REVIEW, pair->before, pair->after,
-                  "a schema that others name came or went");
+                  "a schema under $defs was added or removed");
     } else {
         schema_pair(self, pair, context);
     }
@@ -308,16 +306,16 @@ static void diff_keyword(diff_walk *self, const diff_pair *pair, void *context)
         diff_each(self, below, count, element_pair, &of);
         return;
     case KEYWORD_TEXT:
-        diff_any(self, pair->before, pair->after, "what the model reads became other");
+        diff_any(self, pair->before, pair->after, "a text that the model reads changed");
         return;
     case KEYWORD_REFERENCE:
         diff_note(self, is_elsewhere(pair->after) ? TRUST_RISK : TRUST_REVIEW, pair->before,
                   pair->after,
-                  is_elsewhere(pair->after) ? "a schema elsewhere is named now"
-                                            : "another schema is named");
+                  is_elsewhere(pair->after) ? "the schema now refers to a remote document"
+                                            : "the schema refers to another schema");
         return;
     default:
-        diff_any(self, pair->before, pair->after, "what it says of the value became other");
+        diff_any(self, pair->before, pair->after, "the description of the value changed");
     }
 }
 
@@ -337,7 +335,7 @@ void diff_schema(diff_walk *self, diff_side side, json_val before, json_val afte
         size_t count = diff_members(self, before, after, &pairs);
         diff_each(self, pairs, count, diff_keyword, &of);
     } else if (admits_all(before) && admits_all(after)) {
-        diff_note(self, TRUST_COMPATIBLE, before, after, "it means the same");
+        diff_note(self, TRUST_COMPATIBLE, before, after, "the meaning is the same");
     } else if (admits_all(before)) {
         narrower(self, side, &whole);
     } else if (admits_all(after)) {

@@ -128,7 +128,7 @@ static void put_heading(buf *out, const trust_change *change)
     buf_char(out, '\n');
 }
 
-void trust_diff_write_text(const trust_diff *self, buf *out)
+void trust_diff_write_changes(const trust_diff *self, buf *out)
 {
     arena memory;
     arena_init(&memory, TRUST_TEXT_BYTES);
@@ -139,6 +139,12 @@ void trust_diff_write_text(const trust_diff *self, buf *out)
         put_change(out, &self->changes[i], &memory);
         arena_reset(&memory);
     }
+    arena_fini(&memory);
+}
+
+void trust_diff_write_text(const trust_diff *self, buf *out)
+{
+    trust_diff_write_changes(self, out);
     if (self->worst == TRUST_SAME) {
         buf_lit(out, "no difference\n");
     } else {
@@ -150,7 +156,6 @@ void trust_diff_write_text(const trust_diff *self, buf *out)
         }
         buf_char(out, '\n');
     }
-    arena_fini(&memory);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */

@@ -16,8 +16,7 @@
 
 enum { CHUNK_BYTES = 256 << 10, PATH_BYTES = 4096 };
 
-/* ---- programs
- * --------------------------------------------------------------------------------- */
+/* ---- programs -------------------------------------------------------------------------------- */
 
 static bool is_regular(const char *path, bool is_program)
 {
@@ -127,8 +126,7 @@ bay_err trust_identity_command(const char *const *argv, const char *cwd, const c
     return err == BAY_OK ? out->err : err;
 }
 
-/* ---- URLs
- * ------------------------------------------------------------------------------------- */
+/* ---- URLs ------------------------------------------------------------------------------------ */
 
 bay_err trust_identity_url(bay_str url, buf *out)
 {

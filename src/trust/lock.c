@@ -196,8 +196,7 @@ void trust_pinned_remove(trust_lock *self, trust_pinned *server, trust_kind kind
     }
 }
 
-/* ---- digests and times
- * ------------------------------------------------------------------------ */
+/* ---- digests and times ----------------------------------------------------------------------- */
 
 /* As it is written, but for the blanks between its tokens. */
 static void put_compact(buf *out, bay_str text)

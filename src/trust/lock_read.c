@@ -40,7 +40,8 @@ static bay_err fail(const lock_reader *self, bay_err err, uint32_t line, const c
 static bay_err memory_failed(const lock_reader *self, bay_err err)
 {
     return fail(self, err, self->line, "%s",
-                err == BAY_ERR_LIMIT ? "there is more than a lock may hold" : bay_err_text(err));
+                err == BAY_ERR_LIMIT ? "the lock has more entries than its maximum"
+                                     : bay_err_text(err));
 }
 
 /* ---- words ----------------------------------------------------------------------------------- */
@@ -69,6 +70,10 @@ static bay_err take_name(lock_reader *self, bay_str *text, bay_str *out)
     json_doc doc;
     bay_str quoted = str_head(*text, end + 1);
     *text = str_trim(str_from(*text, end + 1));
+    if (memchr(quoted.at, '\\', quoted.len) == NULL) {
+        *out = str_head(str_from(quoted, 1), quoted.len - 2);
+        return BAY_OK;
+    }
     bay_err err = json_parse(&doc, quoted, NULL, &self->self->memory, NULL);
     err = err == BAY_OK ? json_str(json_root(&doc), &self->self->memory, out) : err;
     return err == BAY_OK || err == BAY_ERR_NOMEM || err == BAY_ERR_LIMIT ? err : BAY_ERR_SYNTAX;
@@ -303,16 +308,16 @@ static bay_err take_approved(lock_reader *self, bay_str rest)
 
 static bay_err take_identity(lock_reader *self, bay_str rest)
 {
-    bay_err err = self->server != NULL && self->item_line == 0
-                      ? take_name(self, &rest, &self->server->identity)
-                      : BAY_ERR_SYNTAX;
+    bay_str text = {"", 0};
+    bay_err err = self->server != NULL && self->item_line == 0 ? take_name(self, &rest, &text)
+                                                               : BAY_ERR_SYNTAX;
     if (err != BAY_OK && err != BAY_ERR_SYNTAX) {
         return memory_failed(self, err);
     }
     if (err != BAY_OK || rest.len > 0) {
         return fail(self, BAY_ERR_SYNTAX, self->line, "identity belongs to a server, in quotes");
     }
-    return BAY_OK;
+    return copy_text(self, text, &self->server->identity);
 }
 
 /* ---- lines ----------------------------------------------------------------------------------- */

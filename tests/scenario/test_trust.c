@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "support/definition_server.h"
 #include "support/program.h"
 #include "support/scripted_server.h"
 
@@ -13,6 +14,14 @@
 static void write_file(char *path, const char *text)
 {
     int file = mkstemp(path);
+    assert_true(file >= 0);
+    assert_int_equal(write(file, text, strlen(text)), (ssize_t)strlen(text));
+    close(file);
+}
+
+static void write_over(const char *path, const char *text)
+{
+    int file = open(path, O_WRONLY | O_TRUNC);
     assert_true(file >= 0);
     assert_int_equal(write(file, text, strlen(text)), (ssize_t)strlen(text));
     close(file);
@@ -121,15 +130,147 @@ static void lint_looks_at_every_server(void **state)
     assert_int_equal(result.code, 12);
     assert_has(result.out, "one tool a\n  error   ordinal /description");
     assert_has(result.out, "Silenced: they are one program");
-    assert_has(result.err, "nothing is silenced by \"x y\"");
+    assert_has(result.err, "no finding matches the silence \"x y\"");
     PATCHBAY("lint", "-c", path, "two");
     assert_int_equal(result.code, 12); /* control characters, which nobody silenced */
     assert_has(result.out, "Silenced: known");
     unlink(path);
 }
 
+/* ---- diff and pin -------------------------------------------------------------------------------- */
+
+#define DEFINITIONS(file) "--", self_path, "--definitions", file
+#define READ                                                                                       \
+    "{\"name\":\"read\",\"description\":\"Reads a file.\",\"inputSchema\":{\"type\":\"object\"}}"
+#define MORE                                                                                       \
+    "{\"name\":\"read\",\"description\":\"Reads any "                                              \
+    "file.\",\"inputSchema\":{\"type\":\"object\"}}"
+
+static void diff_tells_classes(void **state)
+{
+    (void)state;
+    recording one = keep("{\"tools\":[" READ "]}");
+    recording same = keep("{\"tools\":[{\"inputSchema\":{\"type\":\"object\"},\"description\":"
+                          "\"Reads a file.\",\"name\":\"read\"}]}");
+    recording text = keep("{\"tools\":[" MORE "]}");
+    recording gone = keep("{\"tools\":[]}");
+    recording wider = keep("{\"tools\":[{\"name\":\"read\",\"description\":\"Reads a "
+                           "file.\",\"inputSchema\":{}}]}");
+    PATCHBAY("diff", one.target, same.target);
+    assert_ended(0, "no difference\n");
+    PATCHBAY("diff", one.target, wider.target);
+    assert_int_equal(result.code, 10);
+    PATCHBAY("diff", one.target, text.target);
+    assert_int_equal(result.code, 11);
+    assert_has(result.out, "Reads [-a-] {+any+} file.");
+    PATCHBAY("diff", one.target, gone.target);
+    assert_int_equal(result.code, 12);
+    PATCHBAY("diff", "--json", one.target, text.target);
+    assert_int_equal(result.code, 11);
+    assert_has(result.out,
+               "\"patches\":[{\"kind\":\"tool\",\"item\":\"read\",\"patch\":[{\"op\":"
+               "\"replace\",\"path\":\"/description\",\"value\":\"Reads any file.\"}]}]");
+    PATCHBAY("diff", one.target, SCRIPTED("well"));
+    assert_int_equal(result.code, 12);
+    assert_has(result.out, "- tool read\n");
+    PATCHBAY("diff", one.target, "@/no/such/file");
+    assert_int_equal(result.code, 7);
+    PATCHBAY("diff", "--lock", "/no/such/lock", one.target);
+    assert_int_equal(result.code, 2);
+    assert_has(result.err, "--name");
+    PATCHBAY("diff", "--lock", "/no/such/lock", "--name", "x", one.target);
+    assert_int_equal(result.code, 6);
+    PATCHBAY("diff");
+    assert_int_equal(result.code, 2);
+    PATCHBAY("diff", one.target, one.target, one.target);
+    assert_int_equal(result.code, 2);
+    recording *const all[] = {&one, &same, &text, &gone, &wider};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        drop(all[i]);
+    }
+}
+
+#ifndef BAY_NO_TLS
+static void pins_are_recorded_reviewed_and_approved(void **state)
+{
+    (void)state;
+    recording one = keep("{\"tools\":[" READ "]}");
+    recording two = keep("{\"tools\":[" MORE ",{\"name\":\"new\"}]}");
+    char lock[] = "/tmp/patchbay-lock-XXXXXX";
+    char target[64];
+    write_file(lock, "");
+    snprintf(target, sizeof(target), "@%s", lock);
+#define PIN(action, ...) PATCHBAY("pin", action, "--lock", lock, __VA_ARGS__)
+    PIN("record", one.target);
+    assert_int_equal(result.code, 2); /* without a name */
+    PIN("record", "--name", "files", one.target);
+    assert_int_equal(result.code, 0);
+    assert_has(result.out, "1 recorded, 0 left");
+    PIN("review", "--name", "files", one.target);
+    assert_int_equal(result.code, 11);
+    assert_has(result.out, "is not approved");
+    PIN("review", "--name", "files", "--approve", "*", "--by", "al\x1bice", one.target);
+    assert_int_equal(result.code, 0);
+    PIN("review", "--name", "files", one.target);
+    assert_int_equal(result.code, 0);
+    PIN("review", "--name", "files", "--approve", "new", two.target);
+    assert_int_equal(result.code, 11);
+    assert_has(result.out, "1 approved, 1 left");
+    PATCHBAY("diff", "--lock", lock, "--name", "files", two.target);
+    assert_int_equal(result.code, 11);
+    assert_null(strstr(result.out, "tool new"));
+    PATCHBAY("diff", target, two.target);
+    assert_int_equal(result.code, 11);
+    /* what is gone leaves by approval alone */
+    PIN("record", "--name", "files", one.target);
+    assert_int_equal(result.code, 12);
+    PIN("review", "--name", "files", "--approve", "tool new", one.target);
+    assert_int_equal(result.code, 0);
+    /* a lock that was edited is told and stays as it is */
+    write_over(lock, "patchbay.lock 1\n<<<<<<< ours\n");
+    PIN("review", "--name", "files", "--approve", "*", one.target);
+    assert_int_equal(result.code, 6);
+    assert_has(result.err, ":2: a mark of a merge conflict");
+    PATCHBAY("pin", "forget");
+    assert_int_equal(result.code, 2);
+    PIN("record", "--name", "x", "--approve", "*", one.target);
+    assert_int_equal(result.code, 2);
+    unlink(lock);
+    drop(&one);
+    drop(&two);
+}
+
+/* Another program, other arguments: the identity of the server changed, whatever it says. */
+static void pins_tell_what_the_server_is(void **state)
+{
+    (void)state;
+    char lock[] = "/tmp/patchbay-lock-XXXXXX";
+    char one[] = "/tmp/patchbay-trust-XXXXXX";
+    char other[] = "/tmp/patchbay-trust-XXXXXX";
+    write_file(lock, "");
+    write_file(one, "{\"tools\":[" READ "]}");
+    write_file(other, "{\"tools\":[" READ "]}");
+    PATCHBAY("pin", "review", "--lock", lock, "--name", "s", "--approve", "*", DEFINITIONS(one));
+    assert_int_equal(result.code, 0);
+    PATCHBAY("pin", "review", "--lock", lock, "--name", "s", DEFINITIONS(one));
+    assert_int_equal(result.code, 0);
+    PATCHBAY("pin", "review", "--lock", lock, "--name", "s", DEFINITIONS(other));
+    assert_int_equal(result.code, 12);
+    assert_has(result.out, "the program, its arguments or its address changed");
+    PATCHBAY("pin", "review", "--lock", lock, "--name", "s", "--approve", "identity",
+             DEFINITIONS(other));
+    assert_int_equal(result.code, 0);
+    unlink(lock);
+    unlink(one);
+    unlink(other);
+}
+#endif
+
 int main(int argc, char **argv)
 {
+    if (argc == 3 && strcmp(argv[1], "--definitions") == 0) {
+        return definition_server_run(argv[2]);
+    }
     if (argc == 3 && strcmp(argv[1], "--serve") == 0) {
         return scripted_server_run(argv[2]);
     }
@@ -139,6 +280,11 @@ int main(int argc, char **argv)
         cmocka_unit_test(lint_tells_what_it_finds),
         cmocka_unit_test(lint_is_silenced_with_a_reason),
         cmocka_unit_test(lint_looks_at_every_server),
+        cmocka_unit_test(diff_tells_classes),
+#ifndef BAY_NO_TLS
+        cmocka_unit_test(pins_are_recorded_reviewed_and_approved),
+        cmocka_unit_test(pins_tell_what_the_server_is),
+#endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

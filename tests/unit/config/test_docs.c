@@ -62,6 +62,7 @@ static void the_schema_is_json_and_knows_every_key(void **state)
         [CONFIG_SCOPE_TOP] = "",
         [CONFIG_SCOPE_ADMIN] = "/properties/admin",
         [CONFIG_SCOPE_SCAN] = "/properties/scan",
+        [CONFIG_SCOPE_PINS] = "/properties/pins",
         [CONFIG_SCOPE_TLS] = "/properties/tls",
         [CONFIG_SCOPE_LOG] = "/properties/log",
         [CONFIG_SCOPE_LIMITS] = "/properties/limits",

@@ -285,8 +285,7 @@ static void findings_of_encodings_say_which(void **state)
     assert_string_equal(report.findings[1].encoding, "base64");
 }
 
-/* ---- bounds
- * ----------------------------------------------------------------------------------- */
+/* ---- bounds ---------------------------------------------------------------------------------- */
 
 static void fill(buf *out, const char *text, size_t bytes)
 {
@@ -379,8 +378,7 @@ static void memory_that_fails_is_reported(void **state)
     }
 }
 
-/* ---- content
- * ---------------------------------------------------------------------------------- */
+/* ---- content --------------------------------------------------------------------------------- */
 
 static void content_is_judged(void **state)
 {
@@ -405,8 +403,7 @@ static void content_is_judged(void **state)
     arena_fini(&memory);
 }
 
-/* ---- users' rules
- * ------------------------------------------------------------------------------ */
+/* ---- users' rules ---------------------------------------------------------------------------- */
 
 static void users_rules_are_found(void **state)
 {
@@ -456,8 +453,7 @@ static void users_rules_that_are_wrong_are_refused(void **state)
     }
 }
 
-/* ---- names
- * ------------------------------------------------------------------------------------ */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static void names_of_other_servers(void **state)
 {

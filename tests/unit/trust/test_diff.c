@@ -1,4 +1,4 @@
-/* What became other between two definitions, its class, its words and its patch. */
+/* The changes between two definitions, its class, its words and its patch. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -243,8 +243,7 @@ static void each_change_has_its_class(void **state)
     }
 }
 
-/* ---- sets
- * ------------------------------------------------------------------------------------- */
+/* ---- sets ------------------------------------------------------------------------------------ */
 
 static void load(parsed *from, trust_definitions *self, const char *text)
 {
@@ -313,8 +312,7 @@ static void what_reads_like_an_attack_is_a_risk(void **state)
     scanner_free(scan);
 }
 
-/* ---- words and patches
- * ------------------------------------------------------------------------ */
+/* ---- words and patches ----------------------------------------------------------------------- */
 
 static void words_show_what_became_other(void **state)
 {
@@ -440,18 +438,18 @@ static void json_has_changes_words_and_patches(void **state)
         "{\"class\":\"breaking\",\"counts\":{\"compatible\":0,\"review\":1,\"risk\":0,\"breaking\":"
         "1},\"changes\":[{\"class\":\"review\",\"how\":\"changed\",\"kind\":\"tool\",\"item\":"
         "\"a\","
-        "\"pointer\":\"/title\",\"why\":\"what the model reads became other\",\"before\":\"x y\","
+        "\"pointer\":\"/title\",\"why\":\"a text that the model reads changed\",\"before\":\"x y\","
         "\"after\":\"x z\",\"words\":[{\"kept\":\"x \"},{\"cut\":\"y\"},{\"put\":\"z\"}]},"
         "{\"class\":\"breaking\",\"how\":\"removed\",\"kind\":\"tool\",\"item\":\"b\",\"pointer\":"
-        "\"\",\"why\":\"it is gone\",\"before\":{\"name\":\"b\"}}],\"patches\":[{\"kind\":\"tool\","
+        "\"\",\"why\":\"the item was "
+        "removed\",\"before\":{\"name\":\"b\"}}],\"patches\":[{\"kind\":\"tool\","
         "\"item\":\"a\",\"patch\":[{\"op\":\"replace\",\"path\":\"/title\",\"value\":\"x "
         "z\"}]}]}");
     end(&of);
     buf_fini(&text);
 }
 
-/* ---- attacks
- * ---------------------------------------------------------------------------------- */
+/* ---- attacks --------------------------------------------------------------------------------- */
 
 static void many_members_are_compared_in_time(void **state)
 {

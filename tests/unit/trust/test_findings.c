@@ -37,8 +37,7 @@ static void unload(parsed *from, trust_definitions *self)
     arena_fini(&from->memory);
 }
 
-/* ---- definitions
- * ------------------------------------------------------------------------------ */
+/* ---- definitions ----------------------------------------------------------------------------- */
 
 static void what_has_no_definitions_is_refused(void **state)
 {
@@ -90,8 +89,7 @@ static void a_card_is_one_definition(void **state)
     unload(&from, &all);
 }
 
-/* ---- silences
- * --------------------------------------------------------------------------------- */
+/* ---- silences -------------------------------------------------------------------------------- */
 
 static void silences_need_a_rule_and_a_reason(void **state)
 {
@@ -167,8 +165,7 @@ static void findings_beyond_the_bound_are_counted(void **state)
     trust_findings_fini(&all);
 }
 
-/* ---- relations
- * -------------------------------------------------------------------------------- */
+/* ---- relations ------------------------------------------------------------------------------- */
 
 static void names_of_two_servers_are_compared(void **state)
 {
@@ -200,8 +197,7 @@ static void names_of_two_servers_are_compared(void **state)
     unload(&second, &other);
 }
 
-/* ---- writing
- * ---------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static void writing_shows_what_a_terminal_would_obey(void **state)
 {

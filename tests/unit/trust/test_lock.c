@@ -68,8 +68,7 @@ static void write_out(const trust_lock *self, buf *out)
     assert_int_equal(out->err, BAY_OK);
 }
 
-/* ---- round trips
- * ------------------------------------------------------------------------------ */
+/* ---- round trips ----------------------------------------------------------------------------- */
 
 static const char *const definitions[] = {
     "{\"name\":\"a\"}",
@@ -196,8 +195,7 @@ static void order_makes_no_difference(void **state)
     }
 }
 
-/* ---- by hand
- * ----------------------------------------------------------------------------------- */
+/* ---- by hand --------------------------------------------------------------------------------- */
 
 #define HEAD "patchbay.lock 1\n"
 #define DIGEST "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a" /* of {} */
@@ -267,8 +265,7 @@ static void edits_are_told_with_line_and_reason(void **state)
     }
 }
 
-/* ---- files
- * ------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static void files_are_replaced_whole(void **state)
 {
