@@ -406,8 +406,8 @@ bay_err jose_key_public(const jose_key *self, buf *out)
 {
     buf_lit(out, "{\"keys\":[{");
     jose_raw_write_public(self->entry.raw, out);
-    buf_printf(out, ",\"use\":\"sig\",\"alg\":\"%.*s\",\"kid\":",
-               BAY_STR(jose_key_algorithm(self)));
+    buf_printf(out,
+               ",\"use\":\"sig\",\"alg\":\"%.*s\",\"kid\":", BAY_STR(jose_key_algorithm(self)));
     json_quote(out, self->entry.id);
     buf_lit(out, "}]}");
     return out->err;
