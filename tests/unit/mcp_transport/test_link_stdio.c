@@ -396,6 +396,7 @@ static void test_only_what_explains_the_end_is_told(void **state)
         start(&on, script);
         assert_int_equal(ask(&out[0], &on, "tools/list", "{\"cursor\":\"first\"}"), BAY_OK);
         LINK_UNTIL(on.loop, out[0].dones == 1);
+        settle(on.loop); /* its stderr, written before the answer, may be read after it */
         assert_int_equal(out[0].kind, MCP_OUTCOME_RESULT);
         assert_int_equal(ask(&out[1], &on, "tools/list", "{\"cursor\":\"second\"}"), BAY_OK);
         LINK_UNTIL(on.loop, on.breaks == 1);
