@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <openssl/evp.h> /* not in a build without it: its logins have no digests */
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/socket.h>

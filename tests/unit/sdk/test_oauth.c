@@ -1,5 +1,6 @@
 /* The settings of <patchbay/oauth.h> at a client and at a caller: what is sent with the requests of a
  * real protected server and a real protected agent, and what the errors say. The test is the browser. */
+#include <openssl/evp.h> /* not in a build without it: its logins have no digests */
 #include <string.h>
 
 #include "sdk/caller_parts.h" /* before cmocka, which has a macro "fail" */
