@@ -116,8 +116,9 @@ static void tasks_of_one_are_not_there_for_the_other(void **state)
         /* the same messageId is another message when another sends it */
         begin_task(at, "bob", his, other);
         assert_string_not_equal(his, task);
-        watch_wait_asked(CALL_MCP, at->tools_called);
+        door_server_wait_held(&rig.server, at->tools_called);
         door_server_release(&rig.server, "done");
+        watch_wait_for(&door_seen.over, CALL_MCP, at->tools_called);
         watch_wait_over(watch_count(&door_seen.asked));
     }
 }
@@ -127,7 +128,10 @@ static void tasks_of_one_are_not_there_for_the_other(void **state)
 static void wait_and_check_callers(int count, const char *who)
 {
     watch_wait_over(count);
-    assert_int_equal(watch_count(&door_seen.over), count);
+    if (watch_count(&door_seen.over) != count) {
+        watch_print();
+        fail_msg("%d calls are over, not %d", watch_count(&door_seen.over), count);
+    }
     for (int i = 0; i < count; i++) {
         if (strstr(door_seen.over.at[i].who, who) == NULL) {
             watch_print();

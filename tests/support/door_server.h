@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +20,7 @@
 #include "sdk/server_parts.h"
 #include "sdk/serving.h"
 
-enum { SERVER_HELD = 16 };
+enum { SERVER_HELD = 16, SERVER_GIVE_UP = 10000 };
 
 typedef struct door_server {
     bay_server *server;
@@ -48,6 +49,20 @@ static inline void server_hold(bay_call *call, void *user)
 }
 
 /* All that are held end, so that the server can. */
+/* Until so many calls are held: they reach the server some time after their admission. */
+static inline void door_server_wait_held(door_server *self, int count)
+{
+    for (int held = 0, turns = 0; held < count && turns < SERVER_GIVE_UP; turns++) {
+        held = 0;
+        for (int i = 0; i < SERVER_HELD; i++) {
+            held += atomic_load(&self->held[i]) != NULL;
+        }
+        if (held < count) {
+            poll(NULL, 0, 1);
+        }
+    }
+}
+
 static inline void door_server_release(door_server *self, const char *text)
 {
     for (int i = 0; i < SERVER_HELD; i++) {

@@ -163,10 +163,10 @@ static inline int watch_count_of(const watched_calls *of, call_protocol protocol
     return count;
 }
 
-/* Until so many calls of this protocol were asked for: a task calls its tools after its answer. */
-static inline void watch_wait_asked(call_protocol protocol, int count)
+/* Until there are so many of this protocol: a task calls its tools after its answer. */
+static inline void watch_wait_for(const watched_calls *of, call_protocol protocol, int count)
 {
-    for (int i = 0; i < WATCH_GIVE_UP && watch_count_of(&door_seen.asked, protocol) < count; i++) {
+    for (int i = 0; i < WATCH_GIVE_UP && watch_count_of(of, protocol) < count; i++) {
         poll(NULL, 0, 1);
     }
 }
