@@ -8,6 +8,7 @@ static a2a_error error_of(call_reason reason)
     case CALL_EXPIRED:
         return A2A_E_UNAUTHENTICATED;
     case CALL_DENIED:
+    case CALL_SCOPE:
         return A2A_E_FORBIDDEN;
     default:
         return A2A_E_BUSY;

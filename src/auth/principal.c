@@ -294,6 +294,21 @@ bool principal_has_scope(const auth_principal *self, bay_str scope)
     return scopes_have(principal_scopes(self), scope);
 }
 
+bool principal_has_scopes(const auth_principal *self, bay_str scopes)
+{
+    if (self != NULL && self->proof == PRINCIPAL_LOCAL) {
+        return true;
+    }
+    while (scopes.len > 0) {
+        bay_str one = str_head(scopes, str_find(scopes, ' '));
+        scopes = str_from(scopes, one.len + 1);
+        if (one.len > 0 && !principal_has_scope(self, one)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 json_val principal_claim(const auth_principal *self, bay_str pointer)
 {
     bool has_claims = self != NULL && self->claims != NULL;

@@ -93,6 +93,8 @@ bool principal_is_same(const auth_principal *one, const auth_principal *other);
 bool scopes_have(bay_str scopes, bay_str scope);
 /* Exactly this scope was granted. */
 bool principal_has_scope(const auth_principal *self, bay_str scope);
+/* All of them, separated by single spaces, were granted. The user of this process has every scope. */
+bool principal_has_scopes(const auth_principal *self, bay_str scopes);
 /* A claim by its JSON pointer (RFC 6901); JSON_MISSING where there is none. */
 json_val principal_claim(const auth_principal *self, bay_str pointer);
 /* `now_ms` is wall clock since 1970. The actor's expiry counts as well. */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/check.h"
+#include "base/str.h"
 #include "call/target.h"
 
 static const struct {
@@ -47,6 +48,19 @@ static call_verdict stage_expiry(call_context *self, call_target *to, call_refus
     return CALL_REFUSE;
 }
 
+static call_verdict stage_scopes(call_context *self, call_target *to, call_refusal *out)
+{
+    (void)to;
+    if (self->scopes.len == 0 || principal_has_scopes(self->principal, self->scopes)) {
+        return CALL_GO;
+    }
+    out->reason = CALL_SCOPE;
+    out->scopes = self->scopes;
+    snprintf(out->text, sizeof(out->text), "This needs the scope %.*s, which was not granted.",
+             BAY_STR(str_head(self->scopes, 160)));
+    return CALL_REFUSE;
+}
+
 static call_verdict stage_guard(call_context *self, call_target *to, call_refusal *out)
 {
     const call_door *door = self->door;
@@ -75,7 +89,8 @@ static call_verdict stage_concurrency(call_context *self, call_target *to, call_
     return to != NULL && counts[self->kind] ? call_target_take(to, self, out) : CALL_GO;
 }
 
-static const call_stage stages[] = {stage_expiry, stage_guard, stage_deadline, stage_concurrency};
+static const call_stage stages[] = {stage_expiry, stage_scopes, stage_guard, stage_deadline,
+                                    stage_concurrency};
 
 /* ---- the door -------------------------------------------------------------------------------- */
 
@@ -163,6 +178,7 @@ call_verdict call_admit(call_context *self, call_target *to, call_refusal *out)
     }
     out->reason = CALL_DENIED;
     out->text[0] = '\0'; /* a refusal without words gets some below */
+    out->scopes = STR("");
     bool is_first = self->state == CALL_NEW;
     if (is_first) {
         self->target = call_target_ref(to);

@@ -57,6 +57,7 @@ typedef enum call_reason {
 typedef struct call_refusal {
     call_reason reason;
     char text[256]; /* for people and models: what, why, what to do */
+    bay_str scopes; /* CALL_SCOPE: those that the call needs; a view of call_context.scopes */
 } call_refusal;
 
 const char *call_reason_text(call_reason reason);
@@ -76,6 +77,9 @@ struct call_context {
     void (*resume)(call_context *self); /* its turn has come; NULL: the call cannot wait */
     /* Set by the service before call_admit. */
     uint32_t timeout_ms; /* of the server, or of one tool; 0: the door's */
+    /* All that the principal must have been granted, separated by single spaces; "": none. The user
+     * of this process has every scope. */
+    bay_str scopes;
     /* The door's. */
     call_target *target; /* counted; NULL: the service itself */
     call_state state;
@@ -116,8 +120,8 @@ void call_begin(call_context *self, call_door *door);
 
 typedef enum call_verdict { CALL_REFUSE, CALL_WAIT, CALL_GO } call_verdict;
 
-/* Asks the stages, cheapest first: expiry of the principal, guard, deadline, concurrency of the
- * target. `to`: the server or agent that is meant; NULL: the service itself answers. A call that is
+/* Asks the stages, cheapest first: expiry of the principal, its scopes, guard, deadline, concurrency
+ * of the target. `to`: the server or agent that is meant; NULL: the service itself answers. A call that is
  * admitted already goes if `to` is what it was admitted to, and is refused otherwise. A stage that
  * cannot decide refuses.
  * Owns: the call holds a reference to `to` until call_over. */

@@ -1,6 +1,8 @@
 /* Answers and event streams on exchanges of the HTTP server. */
 #include "front/http_reply.h"
 
+#include "front/front.h"
+
 #include "base/check.h"
 #include "base/log.h"
 #include "wire/sse.h"
@@ -228,7 +230,7 @@ size_t http_reply_cors(const http_exchange *exchange, http_field *fields, size_t
     return count;
 }
 
-void http_reply_answer(http_reply *self, int status, bay_str json, bay_str session, bay_str allow)
+void http_reply_answer(http_reply *self, int status, bay_str json, bay_str session, bay_str detail)
 {
     CHECK(!self->is_streaming);
     if (self->exchange == NULL) {
@@ -243,8 +245,12 @@ void http_reply_answer(http_reply *self, int status, bay_str json, bay_str sessi
     if (session.len > 0) {
         fields[count++] = (http_field){STR("Mcp-Session-Id"), session};
     }
-    if (allow.len > 0) {
-        fields[count++] = (http_field){STR("Allow"), allow};
+    if (detail.len > 0 && status != 403) {
+        fields[count++] = (http_field){STR("Allow"), detail};
+    } else if (detail.len > 0 && self->among->challenge != NULL) {
+        front_challenge challenge = {.retry = STR("")};
+        self->among->challenge(self->among->challenge_user, exchange, detail, &challenge);
+        count = front_challenge_put(&challenge, fields, count);
     }
     if (status == 503) {
         fields[count++] = (http_field){STR("Retry-After"), STR("1")};

@@ -14,6 +14,7 @@
 #include "http/http_server.h"
 
 typedef struct http_reply http_reply;
+struct front_challenge; /* front/front.h */
 
 /* Who looks after an exchange: what its user pointer points to begins with a pointer to one of
  * these, so that exchanges of several kinds meet in one http_server. */
@@ -51,6 +52,11 @@ typedef struct http_replies {
     list opened;    /* the same, oldest first, until they were told that they expired */
     loop_timer timer;
     buf text; /* one event, encoded */
+    /* Says how a caller who lacks these scopes asks for them; views live as long as the exchange.
+     * NULL: nobody knows. */
+    void (*challenge)(void *user, http_exchange *exchange, bay_str scopes,
+                      struct front_challenge *out);
+    void *challenge_user;
 } http_replies;
 
 struct http_reply {
@@ -79,9 +85,10 @@ void http_replies_close(http_replies *self);
 void http_reply_begin(http_reply *self, http_replies *among, const http_reply_ops *ops,
                       http_exchange *exchange);
 
-/* A whole reply. `json` empty: no body. `session` and `allow` non-empty: the fields Mcp-Session-Id
- * and Allow. Nothing of `self` is used afterwards. */
-void http_reply_answer(http_reply *self, int status, bay_str json, bay_str session, bay_str allow);
+/* A whole reply. `json` empty: no body. `session` non-empty: the field Mcp-Session-Id. `detail`
+ * non-empty: with 403 the scopes that the caller lacks, for the challenge; else the field Allow.
+ * Nothing of `self` is used afterwards. */
+void http_reply_answer(http_reply *self, int status, bay_str json, bay_str session, bay_str detail);
 
 /* For an answer of the caller's own making: the exchange, from now on without the reply. NULL: the
  * peer is gone. */

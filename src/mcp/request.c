@@ -507,6 +507,9 @@ void request_answer_refusal(mcp_request *self, const call_refusal *why)
 {
     int code = call_reason_code(why->reason);
     bool is_expired = why->reason == CALL_EXPIRED;
+    /* mcp 2025-11-25 basic/authorization, Scope Challenge Handling: 403, before a stream begins */
+    bool is_challenge =
+        why->reason == CALL_SCOPE && response_channel_may_challenge(request_of(self)->channel);
     buf meta;
     buf data;
     buf_init(&meta, 256);
@@ -514,7 +517,10 @@ void request_answer_refusal(mcp_request *self, const call_refusal *why)
     buf_printf(&meta, "\"patchbay/reason\":\"%s\",\"patchbay/mayHaveRun\":false",
                call_reason_text(why->reason));
     buf_printf(&data, "{%.*s}", BAY_STR(buf_view(&meta)));
-    if (self->call.kind == CALL_TOOL && !is_expired) {
+    if (is_challenge) {
+        request_of(self)->channel->needs = why->scopes;
+        request_refuse(request_of(self), 403, code, why->text, buf_view(&data));
+    } else if (self->call.kind == CALL_TOOL && !is_expired) {
         mcp_request_tool_error(self, str_of(why->text), buf_view(&meta));
     } else {
         int status = is_expired ? 401 : mcp_status_adapt(self->revision, code);

@@ -116,6 +116,12 @@ static bay_err open_stream(response_channel *self)
     return BAY_OK;
 }
 
+bool response_channel_may_challenge(const response_channel *self)
+{
+    return self != NULL && self->connection == NULL && self->owner.carrier != NULL &&
+           self->stream == NULL && !self->is_streaming && !self->is_batch && !self->wants_stream;
+}
+
 void response_channel_answer(response_channel *self, int status, bay_str id, buf *json)
 {
     if (self->connection != NULL) {
@@ -141,7 +147,7 @@ void response_channel_answer(response_channel *self, int status, bay_str id, buf
         mcp_carrier *carrier = self->owner.carrier;
         (void)carrier->ops->event(carrier, buf_view(json), STR(""));
     } else if (self->owner.carrier != NULL) {
-        carrier_answer(&self->owner, status, buf_view(json), self->session_id, STR(""));
+        carrier_answer(&self->owner, status, buf_view(json), self->session_id, self->needs);
     }
 }
 

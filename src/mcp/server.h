@@ -34,8 +34,9 @@ typedef struct mcp_persistence mcp_persistence; /* mcp/persistence.h */
  * (HTTP), or until mcp_connection_close (duplex), or until mcp_server_gone. */
 typedef struct mcp_carrier_ops {
     /* The whole reply as one JSON body (`json` empty: no body). `session` non-empty: send it as
-     * Mcp-Session-Id. `allow` non-empty: send it as Allow. Last call on the carrier. HTTP only. */
-    void (*answer)(mcp_carrier *self, int status, bay_str json, bay_str session, bay_str allow);
+     * Mcp-Session-Id. `detail` non-empty: with 405 the verbs for Allow, with 403 the scopes for a
+     * challenge. Last call on the carrier. HTTP only. */
+    void (*answer)(mcp_carrier *self, int status, bay_str json, bay_str session, bay_str detail);
     /* One message on the stream (HTTP: opens text/event-stream first) or line. `event_id` empty:
      * none; `json` empty: a priming event; both empty: opens the stream (the reply's head goes out
      * now) and sends nothing. BAY_ERR_AGAIN: taken, slow down until mcp_server_drained. */

@@ -71,6 +71,7 @@ typedef struct response_channel {
     bool is_legacy;
     buf answers;        /* batch: what is to go out as one array */
     bay_str session_id; /* of a session just begun */
+    bay_str needs;      /* scopes that the caller lacks: 403, for the challenge */
 } response_channel;
 
 /* What a message says of itself in params and _meta, read in one pass each. */
@@ -264,6 +265,8 @@ static inline request *request_of(mcp_request *self)
 /* ---- response_channel.c */
 void response_channel_init(response_channel *self, mcp_server *server);
 response_channel *response_channel_new_batch(mcp_server *server);
+/* Can it still say 403, and the scopes that are needed? Not on a stream, nor for one of many. */
+bool response_channel_may_challenge(const response_channel *self);
 void response_channel_answer(response_channel *self, int status, bay_str id, buf *json);
 /* Opens a stream if need be. BAY_ERR_CANCELLED: nobody is there. */
 bay_err response_channel_event(response_channel *self, buf *json);

@@ -31,10 +31,10 @@ static void recycle(http_carrier *self)
 /* ---- from the engine */
 
 static void on_answer(mcp_carrier *carrier, int status, bay_str json, bay_str session,
-                      bay_str allow)
+                      bay_str detail)
 {
     http_carrier *self = of_carrier(carrier);
-    http_reply_answer(&self->reply, status, json, session, allow);
+    http_reply_answer(&self->reply, status, json, session, detail);
     recycle(self);
 }
 

@@ -183,6 +183,8 @@ bay_err mcp_http_router_new(loop *runs_on, const mcp_http_router_options *option
     };
     limits.keep_alive_ms = limits.keep_alive_ms == UINT32_MAX ? 0 : limits.keep_alive_ms;
     http_replies_init(&self->replies, runs_on, &limits);
+    self->replies.challenge = options->challenge;
+    self->replies.challenge_user = options->user;
     http_carriers_init(&self->carriers, &self->replies);
     sse_2024_init(self);
     self->messages_path = str_of(options->messages_path);

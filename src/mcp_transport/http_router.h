@@ -11,6 +11,7 @@
 #include "mcp/server.h"
 
 typedef struct mcp_http_router mcp_http_router;
+struct front_challenge; /* front/front.h */
 
 typedef struct mcp_http_router_options {
     uint32_t keep_alive_ms;   /* comment on quiet streams; 0: 15,000; UINT32_MAX: none */
@@ -32,6 +33,9 @@ typedef struct mcp_http_router_options {
     bay_err (*session_lookup)(void *user, mcp_server *engine, bay_str session_id,
                               const auth_principal *principal,
                               void (*done)(void *done_user, bay_err err), void *done_user);
+    /* As http_replies.challenge; NULL: nobody knows. */
+    void (*challenge)(void *user, http_exchange *exchange, bay_str scopes,
+                      struct front_challenge *out);
     void *user;
     /* "/messages": where messages of HTTP+SSE are sent; static. NULL: it is not served. */
     const char *messages_path;

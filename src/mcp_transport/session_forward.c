@@ -42,7 +42,7 @@ typedef struct output {
     bool is_retry;
     bay_str json;
     bay_str id; /* of the event, or the session */
-    bay_str allow;
+    bay_str detail;
     char bytes[];
 } output;
 
@@ -90,24 +90,24 @@ static void far_cut(session_forward *self)
 }
 
 /* NULL: out of memory. */
-static output *output_new(bay_str json, bay_str id, bay_str allow)
+static output *output_new(bay_str json, bay_str id, bay_str detail)
 {
-    output *made = mem_alloc(sizeof(*made) + json.len + id.len + allow.len);
+    output *made = mem_alloc(sizeof(*made) + json.len + id.len + detail.len);
     if (made != NULL) {
         char *at = made->bytes;
         *made = (output){0};
         made->json = str_put(&at, json);
         made->id = str_put(&at, id);
-        made->allow = str_put(&at, allow);
+        made->detail = str_put(&at, detail);
     }
     return made;
 }
 
 static void far_answer(mcp_carrier *carrier, int status, bay_str json, bay_str session,
-                       bay_str allow)
+                       bay_str detail)
 {
     session_forward *self = of_carrier(carrier);
-    output *last = self->is_cut ? NULL : output_new(json, session, allow);
+    output *last = self->is_cut ? NULL : output_new(json, session, detail);
     if (last == NULL) {
         self->is_cut = true;
     } else {
@@ -317,7 +317,7 @@ static void near_closed(loop_pair *pair, loop_pair_message *last)
     session_forward *self = of_pair(pair);
     if (last != NULL) {
         const output *answer = CONTAINER_OF(last, output, message);
-        http_reply_answer(&self->reply, answer->status, answer->json, answer->id, answer->allow);
+        http_reply_answer(&self->reply, answer->status, answer->json, answer->id, answer->detail);
     } else if (self->is_cut) {
         http_reply_abort(&self->reply);
     } else {

@@ -177,18 +177,6 @@ static oauth_verdict prove(oauth_guard_link *self, http_exchange *exchange,
     return OAUTH_GOOD;
 }
 
-static bool has_scopes(const auth_principal *principal, bay_str needed)
-{
-    while (needed.len > 0) {
-        bay_str one = str_head(needed, str_find(needed, ' '));
-        needed = str_from(needed, one.len + 1);
-        if (one.len > 0 && !principal_has_scope(principal, one)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 oauth_verdict guard_settle(oauth_guard_link *self, http_exchange *exchange,
                            const oauth_place *place, const credentials *brought,
                            const auth_principal *principal, unsigned kind,
@@ -199,7 +187,8 @@ oauth_verdict guard_settle(oauth_guard_link *self, http_exchange *exchange,
     if (kind != KIND_TOKEN || brought->is_dpop || guard->dpop == OAUTH_DPOP_REQUIRED) {
         verdict = prove(self, exchange, place, brought, principal, kind, out_refusal);
     }
-    if (verdict == OAUTH_GOOD && guard->scopes.len > 0 && !has_scopes(principal, guard->scopes)) {
+    if (verdict == OAUTH_GOOD && guard->scopes.len > 0 &&
+        !principal_has_scopes(principal, guard->scopes)) {
         verdict = guard_refuse(self, place, 403, "insufficient_scope",
                                "it lacks a scope that everybody needs", out_refusal);
         out_refusal->lacks_scope = true;

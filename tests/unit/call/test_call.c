@@ -120,6 +120,60 @@ static void test_refused(void **state)
     rig_fini(&self);
 }
 
+static const auth_principal *with_scopes(principal_proof proof, const char *scopes)
+{
+    const auth_principal *made = NULL;
+    principal_parts parts = {.proof = proof, .subject = STR_INIT("ann"), .scopes = str_of(scopes)};
+    assert_int_equal(principal_new(&parts, &made), BAY_OK);
+    return made;
+}
+
+/* Words of a list, not parts of them; nobody in particular has none, the user of this process all. */
+static void test_scopes(void **state)
+{
+    static const struct {
+        principal_proof proof;
+        const char *granted; /* NULL: the anonymous principal */
+        const char *needed;
+        bool is_enough;
+    } cases[] = {
+        {PRINCIPAL_TOKEN, NULL, "", true},
+        {PRINCIPAL_TOKEN, NULL, "a", false},
+        {PRINCIPAL_TOKEN, "", "a", false},
+        {PRINCIPAL_TOKEN, "a", "a", true},
+        {PRINCIPAL_KEY, "b a", "a b", true},
+        {PRINCIPAL_TOKEN, "a", "a b", false},
+        {PRINCIPAL_TOKEN, "notes.readonly", "notes.read", false},
+        {PRINCIPAL_TOKEN, "xa ax", "a", false},
+        {PRINCIPAL_TOKEN, "A", "a", false},
+        {PRINCIPAL_LOCAL, "", "a", true},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        rig self;
+        call_refusal refusal;
+        rig_init(&self, 0);
+        const auth_principal *who =
+            cases[i].granted != NULL ? with_scopes(cases[i].proof, cases[i].granted) : NULL;
+        call_context call = {.kind = CALL_TOOL,
+                             .method = STR("tools/call"),
+                             .resume = on_resume,
+                             .principal = who,
+                             .scopes = str_of(cases[i].needed)};
+        call_begin(&call, &self.door);
+        call_verdict verdict = call_admit(&call, self.target, &refusal);
+        assert_int_equal(verdict, cases[i].is_enough ? CALL_GO : CALL_REFUSE);
+        if (!cases[i].is_enough) {
+            assert_int_equal(refusal.reason, CALL_SCOPE);
+            assert_true(str_eq(refusal.scopes, str_of(cases[i].needed)));
+            assert_non_null(strstr(refusal.text, cases[i].needed));
+        }
+        call_over(&call, CALL_ERROR);
+        principal_unref(who);
+        rig_fini(&self);
+    }
+}
+
 static uint64_t at_2000(void)
 {
     return 2000;
@@ -336,7 +390,7 @@ int main(void)
         cmocka_unit_test(test_admitted_once),    cmocka_unit_test(test_in_order),
         cmocka_unit_test(test_granted_and_gone), cmocka_unit_test(test_too_late),
         cmocka_unit_test(test_cannot_wait),      cmocka_unit_test(test_bound_changes),
-        cmocka_unit_test(test_without_a_door),
+        cmocka_unit_test(test_without_a_door),   cmocka_unit_test(test_scopes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
