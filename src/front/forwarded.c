@@ -27,7 +27,7 @@ bay_err forwarded_proxies_set(forwarded_proxies *self, const bay_str *texts, siz
     return BAY_OK;
 }
 
-static bool is_trusted(const forwarded_proxies *self, bay_str text)
+bool forwarded_is_trusted(const forwarded_proxies *self, bay_str text)
 {
     net_address address;
     if (address_parse(text, &address) != BAY_OK) {
@@ -240,10 +240,10 @@ void forwarded_read(const forwarded_proxies *proxies, const http_exchange *excha
                     forwarded_request *out)
 {
     chain said = {.count = 0};
-    if (!is_trusted(proxies, out->address) || !read_chain(exchange, &said)) {
+    if (!forwarded_is_trusted(proxies, out->address) || !read_chain(exchange, &said)) {
         return;
     }
-    for (size_t i = said.count; i > 0 && is_trusted(proxies, out->address); i--) {
+    for (size_t i = said.count; i > 0 && forwarded_is_trusted(proxies, out->address); i--) {
         bay_str before = said.addresses[i - 1];
         if (before.len == 0) {
             break; /* hidden: what is known is whom it came through */

@@ -30,6 +30,9 @@ typedef struct forwarded_proxies {
 bay_err forwarded_proxies_set(forwarded_proxies *self, const bay_str *texts,
                               size_t count) BAY_MUST_CHECK;
 
+/* Is this address (text, without a port) one of them? */
+bool forwarded_is_trusted(const forwarded_proxies *self, bay_str address);
+
 /* How a request was sent, as far as is known. Views live as long as the exchange. */
 typedef struct forwarded_request {
     bay_str address; /* of the client, without a port */

@@ -9,14 +9,14 @@
 /* ---- API keys -------------------------------------------------------------------------------- */
 
 /* The key's views are good for this call only. */
-static bay_err copy_key(oauth_check *self, const oauth_key *key)
+static bay_err copy_key(oauth_check *self, const api_key *key)
 {
     self->key = *key;
     bay_err err = arena_dup(&self->memory, key->name, &self->key.name);
     return err == BAY_OK ? arena_dup(&self->memory, key->scopes, &self->key.scopes) : err;
 }
 
-static void on_key(void *argument, bay_err err, const oauth_key *key)
+static void on_key(void *argument, bay_err err, const api_key *key)
 {
     key_question *question = argument;
     oauth_check *check = question->check;

@@ -3,19 +3,6 @@
 #include "oauth/guard_parts.h"
 #include "wire/chars.h"
 
-static const bay_str key_prefix = STR_INIT("pbk_");
-
-bool credentials_key_id(bay_str text, bay_str *out_id)
-{
-    bay_str rest = str_from(text, key_prefix.len);
-    size_t end = str_find(rest, '_');
-    if (!str_starts(text, key_prefix) || end == 0 || end == rest.len || end > OAUTH_KEY_ID_BYTES) {
-        return false;
-    }
-    *out_id = str_head(rest, end);
-    return true;
-}
-
 /* RFC 6750 section 2.1: b64token. */
 static bool is_token_text(bay_str text)
 {
@@ -62,8 +49,8 @@ static void take(const oauth_guard *guard, bay_str text, credentials *out)
         return;
     }
     out->text = text;
-    out->kind = guard->has_keys && credentials_key_id(text, &out->key_id) ? CREDENTIAL_KEY
-                                                                          : CREDENTIAL_TOKEN;
+    out->kind =
+        guard->has_keys && api_key_id(text, &out->key_id) ? CREDENTIAL_KEY : CREDENTIAL_TOKEN;
 }
 
 /* RFC 9110 section 11.4; schemes of any case, others are none of ours. */

@@ -221,6 +221,11 @@ bool oauth_guard_has_issuers(const oauth_guard *self)
     return self != NULL && self->issuer_count > 0;
 }
 
+bay_str oauth_guard_scopes(const oauth_guard *self)
+{
+    return self->scopes;
+}
+
 /* ---- challenges ------------------------------------------------------------------------------ */
 
 /* A quoted-string: what is in scopes and URLs is visible ASCII, but for a quote. */
@@ -289,8 +294,11 @@ size_t oauth_challenges_write(const oauth_guard *self, const oauth_refusal *refu
 
 void oauth_metadata_place(bay_str base, bay_str endpoint, buf *out)
 {
-    buf_str(out, base);
+    size_t authority = str_find(base, ':') + 3; /* behind "https://" */
+    authority += str_find(str_from(base, authority), '/');
+    buf_str(out, str_head(base, authority));
     buf_lit(out, OAUTH_METADATA_PATH);
+    buf_str(out, str_from(base, authority));
     if (!str_eq(endpoint, STR("/"))) {
         buf_str(out, endpoint);
     }

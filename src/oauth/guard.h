@@ -20,6 +20,7 @@
 #define OAUTH_GUARD_H
 
 #include "auth/access_token.h"
+#include "auth/api_key.h"
 #include "auth/dpop.h"
 #include "auth/failure_limit.h"
 #include "auth/token_memory.h"
@@ -34,7 +35,6 @@ enum {
     OAUTH_INTROSPECTIONS = 64,     /* of one link at one time; a further one gets 503 */
     OAUTH_INTROSPECTED_MS = 60000, /* the longest that an answer is remembered */
     OAUTH_CHALLENGE_BYTES = 4096,
-    OAUTH_KEY_ID_BYTES = 64, /* of an API key's public part */
 };
 
 /* ---- what all guards of a process share ------------------------------------------------------ */
@@ -104,6 +104,7 @@ bay_err oauth_guard_new(const oauth_guard_options *options, oauth_guard **out,
 oauth_guard *oauth_guard_ref(oauth_guard *self); /* NULL is fine, also below */
 void oauth_guard_unref(oauth_guard *self);
 bool oauth_guard_has_issuers(const oauth_guard *self);
+bay_str oauth_guard_scopes(const oauth_guard *self); /* of everybody */
 
 /* ---- a request ------------------------------------------------------------------------------- */
 
@@ -136,7 +137,8 @@ typedef struct oauth_refusal {
  * Source: RFC 6750 section 3, RFC 9449 section 7.1, RFC 9728 section 5.1. */
 size_t oauth_challenges_write(const oauth_guard *self, const oauth_refusal *refusal, bay_str scope,
                               bay_str metadata, buf *out);
-/* Appends the URL of the metadata of base and endpoint: the well-known path between them. */
+/* Appends the URL of the metadata of base and endpoint: the well-known path stands between the host
+ * and the rest. */
 void oauth_metadata_place(bay_str base, bay_str endpoint, buf *out);
 /* Appends the protected resource metadata. `scopes`: for basic use, separated by spaces. Source:
  * RFC 9728 section 2. */
@@ -149,17 +151,9 @@ void oauth_metadata_write(const oauth_guard *self, bay_str base, bay_str endpoin
 typedef struct oauth_guard_link oauth_guard_link;
 typedef struct oauth_check oauth_check; /* one that waits */
 
-/* An API key as it is kept: what it is, never itself. */
-typedef struct oauth_key {
-    bay_str name; /* its principal's subject */
-    bay_str scopes;
-    uint64_t expires_at_ms;             /* 0: never */
-    unsigned char digest[DIGEST_BYTES]; /* of the whole key */
-} oauth_key;
-
 /* Looks a key up by its public part; `done` is called once, at once or later: BAY_OK,
  * BAY_ERR_NOT_FOUND, or why it could not be looked up. */
-typedef void (*oauth_key_done)(void *argument, bay_err err, const oauth_key *key);
+typedef void (*oauth_key_done)(void *argument, bay_err err, const api_key *key);
 typedef void (*oauth_key_find)(void *user, bay_str id, oauth_key_done done, void *argument);
 
 /* Owns: the caller; the link holds a reference to the guard. `find` NULL: no keys. Errors: as

@@ -80,9 +80,6 @@ typedef struct credentials {
 
 void credentials_read(const oauth_guard *guard, http_exchange *exchange, const oauth_place *place,
                       credentials *out);
-/* "pbk_ID_SECRET". False: the text is no API key. */
-bool credentials_key_id(bay_str text, bay_str *out_id);
-
 /* ---- check.c --------------------------------------------------------------------------------- */
 
 typedef struct introspection introspection;
@@ -103,7 +100,7 @@ struct oauth_check {
     bool is_answered;              /* what follows is there */
     bay_err answer;                /* of the introspection or the look-up */
     json_val response;             /* for the callback only */
-    oauth_key key;                 /* that was found; its texts are in `memory` */
+    api_key key;                   /* that was found; its texts are in `memory` */
     struct key_question *question; /* about an API key; NULL: none is open */
     arena memory;
     oauth_checked done;

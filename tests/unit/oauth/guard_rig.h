@@ -52,7 +52,7 @@ typedef struct guard_rig {
     key_asked asked;
     bool is_key_later;
     bay_err key_err;
-    oauth_key stored;
+    api_key stored;
     const char *stored_id;
     /* who waits */
     oauth_check *check;

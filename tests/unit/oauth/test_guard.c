@@ -217,7 +217,7 @@ static void begin_with_keys(guard_rig *self)
     oauth_guard_options options = {.has_keys = true};
     rig_guard(self, &options, NULL);
     self->stored_id = "k1";
-    self->stored = (oauth_key){.name = STR("ci"), .scopes = STR("read")};
+    self->stored = (api_key){.name = STR("ci"), .scopes = STR("read")};
     assert_int_equal(digest_bytes(STR("pbk_k1_secret"), self->stored.digest), BAY_OK);
 }
 
