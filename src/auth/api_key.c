@@ -72,7 +72,7 @@ void api_key_row_write(const api_key *self, buf *out)
 static bay_err read_digest(json_val from, arena *memory, unsigned char out[DIGEST_BYTES])
 {
     bay_str text;
-    char bytes[DIGEST_BYTES];
+    char bytes[DIGEST_BYTES] = {0};
     buf digest = {.at = bytes, .cap = sizeof(bytes), .max = sizeof(bytes)};
     bay_err err = json_str(from, memory, &text);
     if (err == BAY_OK) {

@@ -196,6 +196,21 @@ static void check_silence(config_loader *loader, const config_node *node, const 
     }
 }
 
+static void check_public_url(config_loader *loader, uint32_t line, const char *key, bay_str url)
+{
+    uri parts;
+    if (url.len > 0 && (uri_parse(&parts, url) != BAY_OK || parts.host.len == 0 ||
+                        parts.has_userinfo || url.at[url.len - 1] == '/' ||
+                        str_find(url, '?') < url.len || str_find(url, '#') < url.len ||
+                        (!str_eq_nocase(parts.scheme, STR("http")) &&
+                         !str_eq_nocase(parts.scheme, STR("https"))))) {
+        config_error(loader, line,
+                     "%s: write the address clients reach the gateway at, such as "
+                     "https://gateway.example, without a slash at its end",
+                     key);
+    }
+}
+
 void config_check_top(config_loader *loader, const config_node *node, const config *self)
 {
     check_listen(loader, node, self);
@@ -223,15 +238,12 @@ void config_check_top(config_loader *loader, const config_node *node, const conf
                      "open: requireClientCertificate authenticates clients and open admits "
                      "anybody: remove one of the two");
     }
-    uri parts;
-    bay_str public_url = self->a2a.public_url;
-    if (public_url.len > 0 && (uri_parse(&parts, public_url) != BAY_OK || parts.host.len == 0 ||
-                               parts.has_userinfo || public_url.at[public_url.len - 1] == '/' ||
-                               (!str_eq_nocase(parts.scheme, STR("http")) &&
-                                !str_eq_nocase(parts.scheme, STR("https"))))) {
+    check_public_url(loader, config_line_of(node, "publicUrl"), "publicUrl", self->public_url);
+    check_public_url(loader, config_line_of(node, "a2a"), "a2a.publicUrl", self->a2a.public_url);
+    if (self->public_url.len > 0 && self->a2a.public_url.len > 0 &&
+        !str_eq(self->public_url, self->a2a.public_url)) {
         config_error(loader, config_line_of(node, "a2a"),
-                     "a2a.publicUrl: write the address clients reach the gateway at, such as "
-                     "https://gateway.example, without a slash at its end");
+                     "a2a.publicUrl differs from publicUrl: keep the latter alone");
     }
     config_check_rules(loader, config_line_of(node, "a2a"), "a2a", "webhooks", self->a2a.webhooks);
     if (self->limits.held_bytes > 0 && self->limits.body_bytes > self->limits.held_bytes) {
@@ -582,12 +594,6 @@ void config_check_profiles(config_loader *loader, const config *self)
 {
     for (size_t i = 0; i < self->profile_count; i++) {
         const config_profile *profile = &self->profiles[i];
-        if (!config_is_name(profile->name)) {
-            config_error(loader, profile->line,
-                         "profiles: \"%s\" cannot name a profile: use 1 to %d letters, digits, _ "
-                         "and -",
-                         config_quote(profile->name).text, CONFIG_NAME_BYTES);
-        }
         for (size_t k = 0; k < profile->servers.count; k++) {
             if (!knows_server(self, profile->servers.at[k])) {
                 config_error(loader, profile->line,

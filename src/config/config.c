@@ -150,6 +150,20 @@ static bool equal_map(const config_map *a, const config_map *b)
 
 static bool equal_scope(config_scope scope, const char *a, const char *b);
 
+static bool equal_rows(config_scope scope, const config_rows *a, const config_rows *b)
+{
+    size_t size = config_scopes[scope].size;
+    bool is_equal = a->count == b->count;
+    for (size_t i = 0; is_equal && i < a->count; i++) {
+        const char *one = (const char *)a->at + i * size;
+        const char *other = (const char *)b->at + i * size;
+        is_equal = str_eq(((const config_row *)(const void *)one)->name,
+                          ((const config_row *)(const void *)other)->name) &&
+                   equal_scope(scope, one, other);
+    }
+    return is_equal;
+}
+
 static bool equal_field(const config_key *key, const char *a, const char *b)
 {
     switch (key->type) {
@@ -174,8 +188,9 @@ static bool equal_field(const config_key *key, const char *a, const char *b)
         return equal_map((const config_map *)a, (const config_map *)b);
     case CONFIG_TYPE_SECTION:
         return equal_scope(config_key_section(key), a, b);
+    case CONFIG_TYPE_NAMED:
+        return equal_rows(config_key_section(key), (const config_rows *)a, (const config_rows *)b);
     case CONFIG_TYPE_SERVERS:
-    case CONFIG_TYPE_PROFILES:
     case CONFIG_TYPE_AGENTS:
     case CONFIG_TYPE_TOLERATED:
         return true;
@@ -212,6 +227,11 @@ bool config_equal_agent(const config_agent *a, const config_agent *b)
 {
     return str_eq(a->name, b->name) &&
            equal_scope(CONFIG_SCOPE_AGENT, (const char *)a, (const char *)b);
+}
+
+bool config_equal_auth(const config_auth *a, const config_auth *b)
+{
+    return equal_scope(CONFIG_SCOPE_AUTH, (const char *)a, (const char *)b);
 }
 
 bool config_equal_a2a(const config_a2a *a, const config_a2a *b)

@@ -22,6 +22,7 @@ enum {
     CONFIG_SERVERS = 1024,
     CONFIG_PROFILES = 256,
     CONFIG_AGENTS = 256,
+    CONFIG_ISSUERS = 32, /* of one `auth` */
     CONFIG_ITEMS = 4096, /* of one list or map */
     CONFIG_NAME_BYTES = 64,
     CONFIG_SHOWN_BYTES = 256, /* of a name that is given to a tool or prompt */
@@ -114,6 +115,9 @@ typedef struct config_limits {
     uint32_t page_size;
     uint32_t suspended_calls;
     uint32_t origin_connections;
+    uint32_t failed_credentials; /* of one address, a minute; 0: no bound */
+    uint32_t tokens;
+    uint32_t proofs;
 } config_limits;
 
 typedef struct config_timeouts {
@@ -211,6 +215,51 @@ typedef struct config_server {
     uint32_t refresh_ms; /* of lists whose changes nobody tells; 0: never */
 } config_server;
 
+typedef struct config_introspection {
+    bay_str client_id; /* "": no token is asked about */
+    bay_str client_secret;
+    bool always;
+} config_introspection;
+
+typedef struct config_issuer_tls {
+    bay_str ca;
+} config_issuer_tls;
+
+typedef enum config_token_type { CONFIG_TOKEN_ANY, CONFIG_TOKEN_AT_JWT } config_token_type;
+
+/* An authorization server whose tokens are taken. */
+typedef struct config_issuer {
+    bay_str name;
+    uint32_t line;
+    bay_str url;
+    bay_str keys; /* file, or URL; "": as its metadata says */
+    config_list audience;
+    config_list clients;
+    config_list algorithms;
+    unsigned type; /* config_token_type */
+    uint32_t skew_ms;
+    uint32_t lifetime_ms;
+    config_introspection introspection;
+    bay_str header;
+    config_list allow;
+    config_issuer_tls tls;
+} config_issuer;
+
+typedef enum config_dpop { CONFIG_DPOP_OFF, CONFIG_DPOP_ACCEPT, CONFIG_DPOP_REQUIRE } config_dpop;
+
+/* Who comes in. Nothing of it given: everybody. */
+typedef struct config_auth {
+    bool none; /* everybody, though the file says otherwise for all others */
+    const config_issuer *issuers;
+    size_t issuer_count;
+    bool api_keys;
+    bool certificates;
+    config_list scopes;
+    config_map implies;
+    unsigned dpop; /* config_dpop */
+    bool dpop_nonces;
+} config_auth;
+
 typedef enum config_tool_mode { CONFIG_TOOLS_ALL, CONFIG_TOOLS_SEARCH } config_tool_mode;
 
 /* A named part of the catalog, at /mcp/@NAME. */
@@ -221,6 +270,7 @@ typedef struct config_profile {
     config_list tools;   /* globs over names as /mcp shows them; `at` NULL: all */
     config_list hide;    /* globs over names and URIs of whatever kind; wins */
     config_tool_mode tool_mode;
+    config_auth auth; /* in place of the file's, where something of it is given */
 } config_profile;
 
 typedef enum config_agent_version {
@@ -281,6 +331,7 @@ typedef struct config {
     uint32_t workers;   /* 0: one per core */
     config_list keys;   /* what seals; the first seals, all open */
     bay_str store;      /* empty: nothing outlives the process */
+    bay_str public_url; /* "": by the addresses listened on */
     bay_str separator;
     bool bare_names;
     config_admin admin;
@@ -299,6 +350,7 @@ typedef struct config {
     config_tool_mode tool_mode; /* of /mcp */
     const config_profile *profiles;
     size_t profile_count;
+    config_auth auth;
     config_a2a a2a;
     const config_agent *agents; /* in the order of the file, disabled ones included */
     size_t agent_count;
@@ -356,6 +408,10 @@ const config_server *config_server_find(const config *self, bay_str name);
 
 /* The profile of that name, or NULL. */
 const config_profile *config_profile_find(const config *self, bay_str name);
+
+/* Is anything demanded of who comes in by it? */
+bool config_auth_is_given(const config_auth *self);
+bool config_equal_auth(const config_auth *a, const config_auth *b);
 
 /* The agent of that name, or NULL. */
 const config_agent *config_agent_find(const config *self, bay_str name);

@@ -20,7 +20,7 @@ static void write_type(const config_key *key, buf *out)
         [CONFIG_TYPE_MAP] = "map of texts",
         [CONFIG_TYPE_SECTION] = "map",
         [CONFIG_TYPE_SERVERS] = "map",
-        [CONFIG_TYPE_PROFILES] = "map",
+        [CONFIG_TYPE_NAMED] = "map",
         [CONFIG_TYPE_AGENTS] = "map",
     };
     if (key->type != CONFIG_TYPE_CHOICE) {
@@ -52,8 +52,8 @@ static void write_bounds(const config_key *key, buf *out)
     case CONFIG_TYPE_HOSTLIST:
     case CONFIG_TYPE_LISTEN:
     case CONFIG_TYPE_MAP:
+    case CONFIG_TYPE_NAMED:
     case CONFIG_TYPE_SERVERS:
-    case CONFIG_TYPE_PROFILES:
     case CONFIG_TYPE_AGENTS:
         buf_printf(out, "%llu to %llu entries", (unsigned long long)key->min,
                    (unsigned long long)key->max);
@@ -238,6 +238,22 @@ static void put_listen(json_writer *json, const config_key *key)
     json_close_array(json);
 }
 
+/* Structs by name. */
+static void put_named(json_writer *json, const config_key *key)
+{
+    put_pair(json, STR("type"), STR("object"));
+    json_key_lit(json, "maxProperties");
+    json_put_uint(json, key->max);
+    json_key_lit(json, "propertyNames");
+    json_open_object(json);
+    put_pair(json, STR("pattern"), STR("^[A-Za-z0-9_-]{1,64}$"));
+    json_close_object(json);
+    json_key_lit(json, "additionalProperties");
+    json_open_object(json);
+    put_scope(json, config_key_section(key));
+    json_close_object(json);
+}
+
 static void put_type(json_writer *json, const config_key *key)
 {
     switch (key->type) {
@@ -276,20 +292,10 @@ static void put_type(json_writer *json, const config_key *key)
     case CONFIG_TYPE_SECTION:
         put_scope(json, config_key_section(key));
         break;
+    case CONFIG_TYPE_NAMED:
     case CONFIG_TYPE_SERVERS:
-    case CONFIG_TYPE_PROFILES:
     case CONFIG_TYPE_AGENTS:
-        put_pair(json, STR("type"), STR("object"));
-        json_key_lit(json, "maxProperties");
-        json_put_uint(json, key->max);
-        json_key_lit(json, "propertyNames");
-        json_open_object(json);
-        put_pair(json, STR("pattern"), STR("^[A-Za-z0-9_-]{1,64}$"));
-        json_close_object(json);
-        json_key_lit(json, "additionalProperties");
-        json_open_object(json);
-        put_scope(json, config_key_section(key));
-        json_close_object(json);
+        put_named(json, key);
         break;
     case CONFIG_TYPE_TOLERATED:
         break;

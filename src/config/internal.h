@@ -50,6 +50,10 @@ typedef enum config_scope {
     CONFIG_SCOPE_AGENT,
     CONFIG_SCOPE_VERIFY,
     CONFIG_SCOPE_AGENT_EXPOSE,
+    CONFIG_SCOPE_AUTH,
+    CONFIG_SCOPE_ISSUER,
+    CONFIG_SCOPE_INTROSPECTION,
+    CONFIG_SCOPE_ISSUER_TLS,
     CONFIG_SCOPE_COUNT
 } config_scope;
 
@@ -67,8 +71,8 @@ typedef enum config_type {
     CONFIG_TYPE_LISTEN,
     CONFIG_TYPE_MAP,
     CONFIG_TYPE_SECTION,
+    CONFIG_TYPE_NAMED,
     CONFIG_TYPE_SERVERS,
-    CONFIG_TYPE_PROFILES,
     CONFIG_TYPE_AGENTS,
     CONFIG_TYPE_TOLERATED,
 } config_type;
@@ -88,7 +92,19 @@ typedef struct config_key {
 typedef struct config_scope_row {
     const char *title; /* as SECTION rows name it */
     const char *path;  /* as a person names it */
+    size_t size;       /* of its struct */
 } config_scope_row;
+
+/* What NAMED makes: each struct begins so. */
+typedef struct config_row {
+    bay_str name;
+    uint32_t line;
+} config_row;
+/* The field of such a key, and of the number behind it. */
+typedef struct config_rows {
+    const void *at;
+    size_t count;
+} config_rows;
 
 extern const config_key config_keys[];
 extern const size_t config_key_count;
@@ -182,6 +198,9 @@ config_transport config_transport_of(unsigned word);
 void config_fit_name(config_loader *loader, const config_node *node, char *name);
 void config_check_names(config_loader *loader, const config *self);
 void config_check_profiles(config_loader *loader, const config *self);
+/* auth.c: once the section is read; and once all of the file is. */
+void config_check_auth(config_loader *loader, const config_node *node, const config_auth *auth);
+void config_check_access(config_loader *loader, const config_node *node, const config *self);
 /* Also of what a file alone can be wrong about. */
 /* A list of rules of net/address. */
 void config_check_rules(config_loader *loader, uint32_t line, const char *section, const char *key,

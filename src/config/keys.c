@@ -34,6 +34,10 @@ static const char config_protocols[] = "auto|legacy|modern"
 #define CONFIG_STRUCT_AGENT config_agent
 #define CONFIG_STRUCT_VERIFY config_agent_verify
 #define CONFIG_STRUCT_AGENT_EXPOSE config_agent_expose
+#define CONFIG_STRUCT_AUTH config_auth
+#define CONFIG_STRUCT_ISSUER config_issuer
+#define CONFIG_STRUCT_INTROSPECTION config_introspection
+#define CONFIG_STRUCT_ISSUER_TLS config_issuer_tls
 
 const config_key config_keys[] = {
 #define CONFIG_KEY(scope, name, type, field, extra, fallback, min, max, doc)                       \
@@ -53,26 +57,32 @@ const config_key config_keys[] = {
 
 const size_t config_key_count = sizeof(config_keys) / sizeof(config_keys[0]);
 
+#define SCOPE(scope, path) [CONFIG_SCOPE_##scope] = {#scope, path, sizeof(CONFIG_STRUCT_##scope)}
 const config_scope_row config_scopes[CONFIG_SCOPE_COUNT] = {
-    [CONFIG_SCOPE_TOP] = {"TOP", ""},
-    [CONFIG_SCOPE_ADMIN] = {"ADMIN", "admin"},
-    [CONFIG_SCOPE_SCAN] = {"SCAN", "scan"},
-    [CONFIG_SCOPE_PINS] = {"PINS", "pins"},
-    [CONFIG_SCOPE_TLS] = {"TLS", "tls"},
-    [CONFIG_SCOPE_LOG] = {"LOG", "log"},
-    [CONFIG_SCOPE_LIMITS] = {"LIMITS", "limits"},
-    [CONFIG_SCOPE_TIMEOUTS] = {"TIMEOUTS", "timeouts"},
-    [CONFIG_SCOPE_SERVER] = {"SERVER", "mcpServers.NAME"},
-    [CONFIG_SCOPE_RESTART] = {"RESTART", "mcpServers.NAME.restart"},
-    [CONFIG_SCOPE_SERVER_TLS] = {"SERVER_TLS", "mcpServers.NAME.tls"},
-    [CONFIG_SCOPE_EXPOSE] = {"EXPOSE", "mcpServers.NAME.expose"},
-    [CONFIG_SCOPE_PROFILE] = {"PROFILE", "profiles.NAME"},
-    [CONFIG_SCOPE_SANDBOX] = {"SANDBOX", "mcpServers.NAME.sandbox"},
-    [CONFIG_SCOPE_A2A] = {"A2A", "a2a"},
-    [CONFIG_SCOPE_AGENT] = {"AGENT", "agents.NAME"},
-    [CONFIG_SCOPE_VERIFY] = {"VERIFY", "agents.NAME.verify"},
-    [CONFIG_SCOPE_AGENT_EXPOSE] = {"AGENT_EXPOSE", "agents.NAME.expose"},
+    SCOPE(TOP, ""),
+    SCOPE(ADMIN, "admin"),
+    SCOPE(SCAN, "scan"),
+    SCOPE(PINS, "pins"),
+    SCOPE(TLS, "tls"),
+    SCOPE(LOG, "log"),
+    SCOPE(LIMITS, "limits"),
+    SCOPE(TIMEOUTS, "timeouts"),
+    SCOPE(SERVER, "mcpServers.NAME"),
+    SCOPE(RESTART, "mcpServers.NAME.restart"),
+    SCOPE(SERVER_TLS, "mcpServers.NAME.tls"),
+    SCOPE(EXPOSE, "mcpServers.NAME.expose"),
+    SCOPE(PROFILE, "profiles.NAME"),
+    SCOPE(SANDBOX, "mcpServers.NAME.sandbox"),
+    SCOPE(A2A, "a2a"),
+    SCOPE(AGENT, "agents.NAME"),
+    SCOPE(VERIFY, "agents.NAME.verify"),
+    SCOPE(AGENT_EXPOSE, "agents.NAME.expose"),
+    SCOPE(AUTH, "auth"),
+    SCOPE(ISSUER, "auth.issuers.NAME"),
+    SCOPE(INTROSPECTION, "auth.issuers.NAME.introspection"),
+    SCOPE(ISSUER_TLS, "auth.issuers.NAME.tls"),
 };
+#undef SCOPE
 
 const config_key *config_key_find(config_scope scope, bay_str name)
 {

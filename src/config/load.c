@@ -284,12 +284,67 @@ static void refuse_unknown(config_loader *loader, config_scope scope, const conf
     }
 }
 
+static void apply_row(config_loader *loader, const config_key *key, const config_node *node,
+                      config_row *row)
+{
+    config_scope scope = config_key_section(key);
+    config_set_defaults(scope, row);
+    row->line = node->line;
+    row->name = config_pool_dup(&loader->kept, node->key);
+    if (row->name.at == NULL) {
+        loader->err = config_pool_err(&loader->kept);
+        return;
+    }
+    if (!config_is_name(row->name)) {
+        config_error(loader, node->line,
+                     "%s: \"%s\" cannot be a name: use 1 to %d letters, digits, _ and -",
+                     loader->path, config_quote(row->name).text, CONFIG_NAME_BYTES);
+        return;
+    }
+    size_t before = config_path_enter(loader, node->key);
+    config_apply_map(loader, scope, node, row);
+    config_path_leave(loader, before);
+}
+
+/* Structs by name. */
+static void apply_rows(config_loader *loader, const config_key *key, const config_node *node,
+                       config_rows *field)
+{
+    size_t size = config_scopes[config_key_section(key)].size;
+    if (node->kind != CONFIG_NODE_MAP) {
+        config_error(loader, node->line, "%s needs a map: write each name, then its keys",
+                     loader->path);
+        return;
+    }
+    if (is_crowded(loader, key, node) || !config_check_twice(loader, node) || node->count == 0) {
+        return;
+    }
+    char *rows = config_keep_array(loader, node->count, size);
+    size_t count = 0;
+    for (const config_node *child = node->first;
+         rows != NULL && child != NULL && loader->err == BAY_OK; child = child->next) {
+        apply_row(loader, key, child, (config_row *)(void *)(rows + count * size));
+        count++;
+    }
+    *field = (config_rows){rows, count};
+}
+
+static void apply_section(config_loader *loader, config_scope scope, const config_node *node,
+                          void *field)
+{
+    size_t errors = loader->report->errors;
+    config_apply_map(loader, scope, node, field);
+    if (scope == CONFIG_SCOPE_AUTH && loader->report->errors == errors && loader->err == BAY_OK) {
+        config_check_auth(loader, node, field);
+    }
+}
+
 static void apply_key(config_loader *loader, const config_key *key, const config_node *node,
                       void *base)
 {
     char *field = (char *)base + key->offset;
     if (node->kind == CONFIG_NODE_NULL || key->type == CONFIG_TYPE_SERVERS ||
-        key->type == CONFIG_TYPE_PROFILES || key->type == CONFIG_TYPE_AGENTS) {
+        key->type == CONFIG_TYPE_AGENTS) {
         return; /* these come last */
     }
     size_t before = config_path_enter(loader, key->name);
@@ -309,8 +364,11 @@ static void apply_key(config_loader *loader, const config_key *key, const config
     case CONFIG_TYPE_MAP:
         apply_pairs(loader, key, node, (config_map *)field);
         break;
+    case CONFIG_TYPE_NAMED:
+        apply_rows(loader, key, node, (config_rows *)field);
+        break;
     case CONFIG_TYPE_SECTION:
-        config_apply_map(loader, config_key_section(key), node, field);
+        apply_section(loader, config_key_section(key), node, field);
         break;
     case CONFIG_TYPE_TOLERATED:
         if (key->doc[0] != '\0') {
@@ -432,47 +490,6 @@ static void apply_servers(config_loader *loader, const config_node *node, config
     config_path_leave(loader, before);
 }
 
-/* ---- profiles -------------------------------------------------------------------------------- */
-
-static void apply_profile(config_loader *loader, const config_node *node, config_profile *profile)
-{
-    size_t before = config_path_enter(loader, node->key);
-    config_set_defaults(CONFIG_SCOPE_PROFILE, profile);
-    profile->line = node->line;
-    profile->name = config_pool_dup(&loader->kept, node->key);
-    if (profile->name.at == NULL) {
-        loader->err = config_pool_err(&loader->kept);
-        return;
-    }
-    config_apply_map(loader, CONFIG_SCOPE_PROFILE, node, profile);
-    config_path_leave(loader, before);
-}
-
-static void apply_profiles(config_loader *loader, const config_node *node, config *self)
-{
-    if (node->kind == CONFIG_NODE_NULL) {
-        return;
-    }
-    size_t before = config_path_enter(loader, node->key);
-    if (node->kind != CONFIG_NODE_MAP) {
-        config_error(loader, node->line,
-                     "profiles needs a map: write each profile's name, then its keys");
-    } else if (node->count > CONFIG_PROFILES) {
-        config_error(loader, node->line, "profiles holds %zu profiles, %d is the most: remove some",
-                     node->count, CONFIG_PROFILES);
-    } else if (config_check_twice(loader, node) && node->count > 0) {
-        config_profile *profiles = config_keep_array(loader, node->count, sizeof(*profiles));
-        size_t index = 0;
-        for (const config_node *child = node->first;
-             profiles != NULL && child != NULL && loader->err == BAY_OK; child = child->next) {
-            apply_profile(loader, child, &profiles[index++]);
-        }
-        self->profiles = profiles;
-        self->profile_count = index;
-    }
-    config_path_leave(loader, before);
-}
-
 static const config_node *find_member(const config_node *node, bay_str name)
 {
     if (node->kind == CONFIG_NODE_MAP) {
@@ -514,16 +531,15 @@ static void apply_root(config_loader *loader, const config_node *root, config *s
     if (loader->err == BAY_OK) {
         config_check_names(loader, self);
     }
-    const config_node *profiles = find_member(root, STR("profiles"));
-    if (profiles != NULL && loader->err == BAY_OK) {
-        apply_profiles(loader, profiles, self);
-    }
     if (loader->err == BAY_OK) {
         config_check_profiles(loader, self);
     }
     const config_node *agents = find_member(root, STR("agents"));
     if (agents != NULL && loader->err == BAY_OK) {
         config_apply_agents(loader, agents, self);
+    }
+    if (loader->report->errors == 0 && loader->err == BAY_OK) {
+        config_check_access(loader, root, self);
     }
     if (loader->report->errors == 0 && self->server_count == 0 && self->agent_count == 0) {
         config_warn(loader, servers != NULL ? servers->line : 0,

@@ -83,8 +83,10 @@ static void write_public(const worker *self, shared *of)
     buf base = {.at = of->base, .cap = sizeof(of->base), .max = sizeof(of->base)};
     buf grpc = {.at = of->grpc, .cap = sizeof(of->grpc), .max = sizeof(of->grpc)};
     buf jku = {.at = of->jku, .cap = sizeof(of->jku), .max = sizeof(of->jku)};
-    if (settings->public_url.len > 0) {
-        buf_str(&base, settings->public_url);
+    bay_str public_url = of->config->public_url;
+    public_url = public_url.len > 0 ? public_url : settings->public_url;
+    if (public_url.len > 0) {
+        buf_str(&base, public_url);
     } else {
         buf_str(&base, self->gateway->tls != NULL ? STR("https://") : STR("http://"));
         gateway_write_reachable(self->gateway, &base);

@@ -2,6 +2,7 @@
  * caller, and who serves it. Everything else is answered by unknown.c. */
 #include "base/str.h"
 #include "gateway/worker.h"
+#include "oauth/gate.h"
 
 /* ---- MCP ------------------------------------------------------------------------------------- */
 
@@ -15,13 +16,15 @@ static bool serve_endpoint(void *user, const front_request *request)
     return engine != NULL;
 }
 
-/* "/sse" belongs to "/mcp", "/mcp/files/sse" to "/mcp/files". */
+/* "/sse" belongs to "/mcp", "/mcp/files/sse" to "/mcp/files". Its messages come to one address, behind
+ * the file's guard, so what is behind another has no HTTP+SSE. */
 static bool serve_sse(void *user, const front_request *request)
 {
     worker *self = user;
     static const bay_str last = STR_INIT("/sse");
     bay_str path = str_head(request->path, request->path.len - last.len);
-    mcp_server *engine = worker_engine(self, path.len > 0 ? path : STR("/mcp"));
+    bool is_apart = self->auth != NULL && worker_auth_is_apart(self->auth, path);
+    mcp_server *engine = is_apart ? NULL : worker_engine(self, path.len > 0 ? path : STR("/mcp"));
     if (engine != NULL) {
         mcp_http_router_serve_sse(self->mcp_http_router, request->exchange, engine,
                                   request->principal);
@@ -105,6 +108,12 @@ static bool serve_greeting(void *user, const front_request *request)
     return true;
 }
 
+static bool serve_metadata(void *user, const front_request *request)
+{
+    const worker *self = user;
+    return self->auth != NULL && worker_auth_serve_metadata(self->auth, request);
+}
+
 /* The first that matches counts; what is asked for most comes first. */
 static const front_row rows[] = {
     {STR_INIT("/mcp"), false, FRONT_CALLER, &mcp_http_router_cors, serve_endpoint, NULL},
@@ -125,6 +134,10 @@ static const front_row rows[] = {
     {STR_INIT("/mcp/*/sse"), false, FRONT_CALLER, &mcp_http_router_sse_cors, serve_sse, NULL},
     {STR_INIT(WORKER_MESSAGES), false, FRONT_CALLER, &mcp_http_router_message_cors, serve_message,
      NULL},
+    {STR_INIT(OAUTH_METADATA_PATH), false, FRONT_SHARED, &oauth_metadata_cors, serve_metadata,
+     NULL},
+    {STR_INIT(OAUTH_METADATA_PATH "/**"), false, FRONT_SHARED, &oauth_metadata_cors, serve_metadata,
+     NULL},
     {STR_INIT("/"), false, FRONT_PUBLIC, NULL, serve_greeting, NULL},
     {STR_INIT("/healthz"), false, FRONT_PUBLIC, NULL, serve_health, NULL},
     {STR_INIT("/readyz"), false, FRONT_PUBLIC, NULL, serve_ready, NULL},
@@ -135,7 +148,15 @@ static front_verdict identify_caller(void *user, const front_request *request,
 {
     const worker *self = user;
     const gateway_options *options = &self->gateway->options;
-    return options->identify(options->user, request, out_principal, out);
+    if (options->identify != NULL) {
+        return options->identify(options->user, request, out_principal, out);
+    }
+    if (self->auth == NULL) { /* a reload could not set it up */
+        out->status = 503;
+        out->text = "who calls cannot be checked now; the gateway's log says why";
+        return FRONT_REFUSE;
+    }
+    return worker_auth_identify(self->auth, request, out_principal, out);
 }
 
 bay_err worker_front_open(worker *self)
@@ -157,7 +178,7 @@ bay_err worker_front_open(worker *self)
         .names = &self->gateway->names,
         .proxies = &self->proxies,
         .via = str_of(self->gateway->via),
-        .identify = self->gateway->options.identify != NULL ? identify_caller : NULL,
+        .identify = identify_caller,
         .unknown = worker_unknown,
         .user = self,
     };

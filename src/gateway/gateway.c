@@ -114,6 +114,9 @@ bay_err gateway_new(const gateway_options *options, gateway **out, bay_diag *dia
     if (err == BAY_OK) {
         err = session_keys_open(self->config, &self->ring, diag);
     }
+    if (err == BAY_OK && !self->options.on_stdio) {
+        err = gateway_auth_new(self->config, NULL, &self->auth, diag);
+    }
     if (err == BAY_OK && agents_aliases_new(&self->aliases) != BAY_OK) {
         err = diag_set(diag, BAY_ERR_NOMEM, "out of memory");
     }
@@ -274,6 +277,7 @@ void gateway_free(gateway *self)
     admin_free(self->admin); /* messages of it have stood in the loops' queues */
     reload_free(self->reload);
     tls_free(self->tls);
+    gateway_auth_unref(self->auth);
     seal_ring_free(self->ring);
     agents_aliases_free(self->aliases);
     agents_owners_free(self->owners);

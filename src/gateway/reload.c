@@ -29,6 +29,8 @@ typedef struct reload {
     gateway *gateway;
     const config *next;
     seal_ring *ring;              /* its keys, when they are others; else NULL */
+    const gateway_auth *auth;     /* who comes in by it; NULL: as before */
+    worker_auth **auths;          /* per worker: made in A, taken in B */
     upstream_told **told;         /* by server: what the log was told of it */
     call_target **targets;        /* by server: what its calls are admitted to */
     upstream **owners;            /* of processes, by server; written in A by the owning worker */
@@ -150,6 +152,36 @@ static void make_proxies(reload *self, worker *on)
     }
 }
 
+/* Without it nobody comes in: the earlier guards may let in whom the new ones refuse. */
+static void make_auth(reload *self, worker *on)
+{
+    bay_diag diag = {.text = "out of memory"};
+    if (self->auth != NULL && on->server != NULL &&
+        worker_auth_new(on, self->auth, session_store_rows(on->sessions), &self->auths[on->index],
+                        &diag) != BAY_OK) {
+        atomic_fetch_add(&self->failures, 1);
+        LOG(LOG_ERROR, "gateway",
+            "who calls cannot be checked, so this worker answers everybody with 503 until the next "
+            "reload: %s",
+            diag.text);
+    }
+}
+
+static void make_new(reload *self, worker *on)
+{
+    make_auth(self, on);
+    make_own(self, on);
+}
+
+static void swap_auth(reload *self, worker *on)
+{
+    if (self->auth != NULL && on->server != NULL) {
+        worker_auth_free(on->auth);
+        on->auth = self->auths[on->index];
+        self->auths[on->index] = NULL;
+    }
+}
+
 static bool worker_upstream_stays(const reload *self, const worker *on,
                                   const worker_upstream *candidate)
 {
@@ -221,6 +253,7 @@ static void swap(reload *self, worker *on)
     if (self->ring != NULL) {
         worker_set_ring(on, self->ring);
     }
+    swap_auth(self, on);
     make_proxies(self, on);
     size_t count = 0;
     for (size_t i = 0; i < self->next->server_count; i++) {
@@ -271,6 +304,8 @@ void reload_free(reload *self)
     for (size_t i = 0; self->targets != NULL && i < self->next->server_count; i++) {
         call_target_unref(self->targets[i]);
     }
+    mem_free(self->auths);
+    gateway_auth_unref(self->auth);
     mem_free(self->targets);
     mem_free(self->told);
     mem_free(self->upstreams);
@@ -290,6 +325,8 @@ void reload_abandon(gateway *owner)
     reload *self = owner->reload;
     for (uint32_t i = 0; self != NULL && i < owner->worker_count; i++) {
         worker *on = &owner->workers[i];
+        worker_auth_free(self->auths[i]);
+        self->auths[i] = NULL;
         for (size_t k = 0; self->places[i] != NULL && k < self->next->server_count; k++) {
             worker_upstream *made = self->upstreams[i][k];
             if (made != NULL && worker_upstream_of(on, &self->next->servers[k]) != made) {
@@ -314,9 +351,11 @@ static reload *reload_new(gateway *owner, const config *next)
     self->owners = mem_array(next->server_count + 1, sizeof(*self->owners));
     self->upstreams = mem_array(owner->worker_count, sizeof(*self->upstreams));
     self->places = mem_array(owner->worker_count, sizeof(*self->places));
+    self->auths = mem_array(owner->worker_count, sizeof(*self->auths));
     self->steps = mem_array(owner->worker_count, sizeof(*self->steps));
     bool is_good = self->told != NULL && self->targets != NULL && self->owners != NULL &&
-                   self->upstreams != NULL && self->places != NULL && self->steps != NULL;
+                   self->upstreams != NULL && self->places != NULL && self->auths != NULL &&
+                   self->steps != NULL;
     for (size_t i = 0; is_good && i < next->server_count; i++) {
         is_good = upstream_told_new(&self->told[i]) == BAY_OK &&
                   call_target_new(next->servers[i].name, next->servers[i].concurrency,
@@ -402,6 +441,15 @@ static void keep_ring(reload *self)
     }
 }
 
+static void keep_auth(reload *self)
+{
+    if (self->auth != NULL) {
+        gateway_auth_unref(self->gateway->auth);
+        self->gateway->auth = self->auth;
+        self->auth = NULL;
+    }
+}
+
 /* Whoever waits for a reload is told once; a callback may begin another. */
 static void reload_tell(gateway *owner, const reload_outcome *outcome)
 {
@@ -423,6 +471,7 @@ static void swapped(reload *self)
     gateway *owner = self->gateway;
     const config *before = owner->config;
     keep_ring(self);
+    keep_auth(self);
     owner->config = config_ref(self->next);
     owner->loaded_ms = loop_now_ms(owner->workers[0].loop);
     owner->reload_error[0] = '\0';
@@ -485,12 +534,15 @@ static void reload_begin(gateway *self, const config *next, config_report *repor
         if (!same_keys(self->config, next)) {
             err = session_keys_open(next, &made_reload->ring, &diag);
         }
+        if (err == BAY_OK && self->auth != NULL) {
+            err = gateway_auth_new(next, self->auth, &made_reload->auth, &diag);
+        }
     } else if (err == BAY_OK) {
         err = diag_set(&diag, BAY_ERR_NOMEM, "out of memory");
     }
     if (err == BAY_OK) {
         self->reload = made_reload;
-        step_everywhere(made_reload, make_own, made);
+        step_everywhere(made_reload, make_new, made);
         return;
     }
     reload_failed(self, err, diag.text, NULL);

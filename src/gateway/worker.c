@@ -212,6 +212,11 @@ bay_err worker_init(worker *self, gateway *owner, uint32_t index, bay_diag *diag
         if (err != BAY_OK) {
             return err; /* it said why */
         }
+        err = worker_auth_new(self, owner->auth, session_store_rows(self->sessions), &self->auth,
+                              diag);
+        if (err != BAY_OK) {
+            return err;
+        }
     }
     if (err == BAY_OK) {
         endpoint_options options = {.config = self->config,

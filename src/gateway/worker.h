@@ -7,6 +7,7 @@
 #include "catalog/freshness.h"
 #include "endpoint/endpoint.h"
 #include "front/front.h"
+#include "gateway/auth.h"
 #include "gateway/gateway.h"
 #include "mcp_transport/http_router.h"
 #include "mcp_transport/stdio.h"
@@ -58,6 +59,7 @@ struct worker {
     http_server *server;
     http_front *front; /* what comes in by `server` */
     forwarded_proxies proxies;
+    worker_auth *auth; /* who comes in; NULL: nobody, or stdin alone is served */
     mcp_http_router *mcp_http_router;
     mcp_stdio *stdio;
     agents *agents;              /* NULL: nothing is listened on */
@@ -88,10 +90,11 @@ struct gateway {
     bool is_local;                    /* only this machine reaches what is listened on */
     gateway_options options;
     tls_context *tls;
-    seal_ring *ring;         /* of tokens and sessions; NULL in a build without TLS */
-    agents_aliases *aliases; /* ids of tasks that clients made */
-    agents_owners *owners;   /* whose the tasks of agents are */
-    agents_push_queue *post; /* notifications that are passed on; NULL: nothing is listened on */
+    seal_ring *ring;          /* of tokens and sessions; NULL in a build without TLS */
+    const gateway_auth *auth; /* NULL: stdin alone is served */
+    agents_aliases *aliases;  /* ids of tasks that clients made */
+    agents_owners *owners;    /* whose the tasks of agents are */
+    agents_push_queue *post;  /* notifications that are passed on; NULL: nothing is listened on */
     worker *workers;
     mcp_http_router **endpoints; /* of all workers */
     char via[32];                /* this process in Via fields: a name that says nothing of it */

@@ -107,6 +107,8 @@ void worker_end_endpoints(worker *self)
         http_server_free(self->server);
     }
     front_free(self->front);
+    worker_auth_free(self->auth);
+    self->auth = NULL;
     if (self->mcp_http_router != NULL) {
         mcp_http_router_free(self->mcp_http_router);
     }

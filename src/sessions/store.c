@@ -150,6 +150,11 @@ bay_err session_store_open(loop *on, const config *settings, session_store **out
     return err == BAY_OK ? BAY_OK : diag_set(diag, err, "out of memory");
 }
 
+store *session_store_rows(const session_store *self)
+{
+    return self != NULL ? self->file : NULL;
+}
+
 void session_store_flush(session_store *self, uint32_t within_ms)
 {
     uint64_t until = loop_time_ms() + within_ms;

@@ -40,6 +40,8 @@ typedef struct kept_session {
  * Errors: as store_open_sqlite. */
 bay_err session_store_open(loop *loop, const config *settings, session_store **out,
                            bay_diag *diag) BAY_MUST_CHECK;
+/* The store itself, for what else is in it; NULL of NULL. It lives as long as the sessions do. */
+store *session_store_rows(const session_store *self);
 /* The same over a store that is open; it is taken, also on failure. BAY_ERR_NOMEM. */
 bay_err session_store_new(loop *loop, const config *settings, store *file,
                           session_store **out) BAY_MUST_CHECK;

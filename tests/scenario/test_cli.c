@@ -183,8 +183,8 @@ static void a_gateway_for_everybody_is_opened_on_purpose(void **state)
     PATCHBAY("serve", "-c", path, "-l", "0.0.0.0:0");
     assert_ended(7, "");
     assert_has(result.err, "patchbay: other machines can reach 0.0.0.0:0, and callers are not "
-                           "authenticated: use tls.requireClientCertificate, or open: true "
-                           "(--open) if anybody may call");
+                           "authenticated: use auth or tls.requireClientCertificate, or "
+                           "open: true (--open) if anybody may call");
     const char *const argv[] = {binary, "serve", "-c", path, "-l", "0.0.0.0:0", "--open", NULL};
     start(&result, argv);
     follow(&result, "\"}}}");

@@ -77,6 +77,12 @@ static void the_schema_is_json_and_knows_every_key(void **state)
         [CONFIG_SCOPE_AGENT] = "/properties/agents/additionalProperties",
         [CONFIG_SCOPE_VERIFY] = "/properties/agents/additionalProperties/properties/verify",
         [CONFIG_SCOPE_AGENT_EXPOSE] = "/properties/agents/additionalProperties/properties/expose",
+        [CONFIG_SCOPE_AUTH] = "/properties/profiles/additionalProperties/properties/auth",
+        [CONFIG_SCOPE_ISSUER] = "/properties/auth/properties/issuers/additionalProperties",
+        [CONFIG_SCOPE_INTROSPECTION] = "/properties/auth/properties/issuers/additionalProperties"
+                                       "/properties/introspection",
+        [CONFIG_SCOPE_ISSUER_TLS] = "/properties/auth/properties/issuers/additionalProperties"
+                                    "/properties/tls",
     };
     for (size_t i = 0; i < config_key_count; i++) {
         json_val scope = json_pointer(json_root(&document), str_of(roots[config_keys[i].scope]));

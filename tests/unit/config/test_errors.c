@@ -90,7 +90,7 @@ static const mistake mistakes[] = {
     {"profiles: {p: {}, p: {}}\n", "patchbay.yaml:1: \"p\" in profiles stands twice, *"},
     {"profiles: {p: {servers: [b]}}\nmcpServers: {a: {command: x}}\n",
      "patchbay.yaml:1: profiles.p.servers: there is no server \"b\" below mcpServers"},
-    {"profiles: {'a/b': {}}\n", "patchbay.yaml:1: profiles: \"a/b\" cannot name a profile: *"},
+    {"profiles: {'a/b': {}}\n", "patchbay.yaml:1: profiles: \"a/b\" cannot be a name: *"},
     {"profiles: [p]\n", "patchbay.yaml:1: profiles needs a map: *"},
     {"profiles: {p: [a]}\n", "patchbay.yaml:1: profiles.p needs a map of keys: *"},
     {"profiles: {p: {mode: some}}\n", "patchbay.yaml:1: profiles.p.mode needs one of all, search"},
