@@ -34,6 +34,27 @@ static bay_err take_timeout(parser *self, const char *value)
     return BAY_OK;
 }
 
+/* "90d" as well: keys live longer than requests. */
+static bay_err take_expires(parser *self, const char *value)
+{
+    bay_str text = str_of(value);
+    uint64_t days = 0;
+    uint64_t milliseconds = 0;
+    bool is_bare = false;
+    static const config_key row = {
+        .type = CONFIG_TYPE_DURATION, .min = 1, .max = 24ULL * 3600 * 1000 * 3650};
+    bool is_days = text.len > 1 && text.at[text.len - 1] == 'd' &&
+                   str_uint(str_head(text, text.len - 1), &days) && days <= 3650;
+    bay_err err = is_days ? BAY_OK : config_value_parse(&row, text, &milliseconds, &is_bare);
+    milliseconds = is_days ? days * 24 * 3600 * 1000 : milliseconds;
+    if (err != BAY_OK || is_bare || milliseconds == 0) {
+        return diag_set(self->diag, BAY_ERR_INVALID,
+                        "--expires needs a duration up to 3650d, such as 12h or 90d");
+    }
+    self->out->expires_ms = milliseconds;
+    return BAY_OK;
+}
+
 static bay_err take_workers(parser *self, const char *value)
 {
     uint64_t workers = 0;
@@ -299,6 +320,8 @@ static bay_err take_option(parser *self, const cli_option *option, const char *v
         return take_protocol(self, value);
     case OPTION_TRANSPORT:
         return take_transport(self, value);
+    case OPTION_EXPIRES:
+        return take_expires(self, value);
     case OPTION_JSON:
         out->is_json = true;
         return take_form(self, CLI_FORM_JSON);
@@ -643,6 +666,26 @@ static bay_err take_target_and_rest(parser *self)
     return err == BAY_OK ? take_rest(self, 2) : err;
 }
 
+static bay_err take_action(parser *self)
+{
+    cli_arguments *out = self->out;
+    const cli_command_row *row = &cli_commands[out->command];
+    out->action = self->operand_count > 1 ? self->operands[1] : "";
+    bool is_list = str_eq(str_of(out->action), STR("list"));
+    bool is_new = str_eq(str_of(out->action), STR("new"));
+    bool is_known = is_list || is_new || str_eq(str_of(out->action), STR("revoke"));
+    if (!is_known || out->target_kind == CLI_TARGET_ARGV ||
+        self->operand_count != (is_list ? 2U : 3U)) {
+        return diag_set(self->diag, BAY_ERR_INVALID, "use it so: patchbay %s %s", row->name,
+                        row->operands);
+    }
+    out->name = is_list ? NULL : self->operands[2];
+    return !is_new && (out->scope != NULL || out->expires_ms > 0)
+               ? diag_set(self->diag, BAY_ERR_INVALID, "--scope and --expires are for %s new",
+                          row->name)
+               : BAY_OK;
+}
+
 static bay_err take_topic(parser *self)
 {
     cli_arguments *out = self->out;
@@ -748,6 +791,9 @@ static bay_err take_operands(parser *self)
     if (strstr(cli_commands[out->command].operands, "TARGET") != NULL ||
         is_of_agents(out->command)) {
         return take_target_and_rest(self);
+    }
+    if (out->command == CLI_KEY) {
+        return take_action(self);
     }
     if (out->target_kind == CLI_TARGET_ARGV) {
         return diag_set(self->diag, BAY_ERR_INVALID, "%s takes no -- COMMAND: remove it",
