@@ -1,13 +1,12 @@
 /* Who may call an agent: schemes that its card declares, and how what callers bring is verified.
  * Keys live outside of the agent's arena and are wiped; nothing of a credential is ever logged. */
-#include <stdio.h>
-#include <unistd.h>
 
 #include "base/check.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "sdk/agent_parts.h"
+#include "sdk/guard.h"
 #include "json/writer.h"
 
 enum { LEEWAY_MS = 60000 };
@@ -178,43 +177,15 @@ void bay_agent_http_auth(bay_agent *agent, const char *scheme, const char *kind,
     }
 }
 
-static bay_err read_file(const char *path, buf *out)
-{
-    FILE *file = fopen(path, "rbe");
-    if (file == NULL) {
-        return BAY_ERR_NOT_FOUND;
-    }
-    char bytes[4096];
-    size_t len;
-    while ((len = fread(bytes, 1, sizeof(bytes), file)) > 0) {
-        buf_append(out, bytes, len);
-    }
-    bay_err err = ferror(file) != 0 ? BAY_ERR_IO : out->err;
-    (void)fclose(file);
-    return err;
-}
-
-/* A JWK set, or the path of one. */
 static bay_err read_keys(const char *keys, jose_keys **out, bay_diag *diag)
 {
-    bay_str text = str_of(keys);
-    size_t blank = 0;
-    while (blank < text.len && strchr(" \t\r\n", text.at[blank]) != NULL) {
-        blank++;
+    buf text;
+    buf_init(&text, JOSE_KEYSET_BYTES);
+    bay_err err = sdk_keys_read(keys, &text, diag);
+    if (err == BAY_OK) {
+        err = jose_keys_new(buf_view(&text), out, diag);
     }
-    if (blank < text.len && text.at[blank] == '{') {
-        return jose_keys_new(text, out, diag);
-    }
-    buf file;
-    buf_init(&file, JOSE_KEYSET_BYTES);
-    bay_err err = keys != NULL ? read_file(keys, &file) : BAY_ERR_NOT_FOUND;
-    if (err != BAY_OK) {
-        err = diag_set(diag, err, "\"%.100s\" cannot be read: %s", keys != NULL ? keys : "",
-                       bay_err_text(err));
-    } else {
-        err = jose_keys_new(buf_view(&file), out, diag);
-    }
-    buf_fini(&file);
+    buf_fini(&text);
     return err;
 }
 

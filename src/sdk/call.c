@@ -257,6 +257,32 @@ bay_str bay_call_revision(bay_call *self)
     return self->request->revision->text;
 }
 
+bay_str bay_call_issuer(bay_call *self)
+{
+    return principal_issuer(self->request->principal);
+}
+
+bay_str bay_call_client(bay_call *self)
+{
+    return principal_client(self->request->principal);
+}
+
+bay_str bay_call_scopes(bay_call *self)
+{
+    return principal_scopes(self->request->principal);
+}
+
+bool bay_call_has_scope(bay_call *self, const char *scope)
+{
+    return principal_has_scopes(self->request->principal, str_of(scope));
+}
+
+bay_str bay_call_claim(bay_call *self, const char *pointer)
+{
+    json_val claim = principal_claim(self->request->principal, str_of(pointer));
+    return json_is(claim, JSON_MISSING) ? STR("") : json_raw(claim);
+}
+
 bay_str bay_call_principal(bay_call *self)
 {
     return principal_subject(self->request->principal);

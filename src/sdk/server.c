@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "sdk/guard.h"
 #include "sdk/server_parts.h"
 #include "wire/uri.h"
 
@@ -86,6 +87,7 @@ void bay_server_free(bay_server *self)
     sdk_skills_free(self);
     sdk_arguments_free(self);
     sdk_mrtr_state_free(self->rounds);
+    bay_guard_free(self->guard);
     pthread_mutex_destroy(&self->asking);
     buf_fini(&self->scratch);
     buf_fini(&self->free_list[0]);
@@ -283,6 +285,32 @@ void bay_tool_output_schema(bay_tool *tool, const char *json)
     }
 }
 
+void bay_server_guard(bay_server *server, bay_guard *guard)
+{
+    if (server == NULL) {
+        return;
+    }
+    const char *fault = guard == NULL           ? "out of memory"
+                        : server->guard != NULL ? "the server has a guard"
+                                                : sdk_guard_seal(guard);
+    if (fault != NULL) {
+        sdk_server_error(server, "bay_server_guard: %s", fault);
+        return;
+    }
+    server->guard = sdk_guard_ref(guard);
+}
+
+void bay_tool_scope(bay_tool *tool, const char *scopes)
+{
+    if (tool == NULL) {
+        return;
+    }
+    tool->scopes = sdk_server_keep(tool->server, scopes);
+    if (tool->scopes.len == 0 && !tool->server->is_out_of_memory) {
+        sdk_server_error(tool->server, "tool \"%s\": the scope it needs has no name", tool->key.at);
+    }
+}
+
 void bay_tool_requires(bay_tool *tool, const char *capability)
 {
     if (tool == NULL) {
@@ -396,9 +424,9 @@ void bay_server_completion(bay_server *self, bay_handler_fn handler, void *user)
 listen_policy sdk_server_policy(const bay_server *self)
 {
     return (listen_policy){
-        .is_protected = self->identify != NULL,
+        .is_protected = self->identify != NULL || self->guard != NULL,
         .is_open = self->host.is_open,
-        .authentication = "bay_server_identify",
+        .authentication = self->guard != NULL ? "bay_server_guard" : "bay_server_identify",
         .opening = "bay_server_open_on_purpose (--open)",
     };
 }
@@ -415,6 +443,11 @@ bay_err bay_server_check(bay_server *self, bay_diag *diag)
     }
     if (self->errors.count > 0) {
         return diag_set(diag, BAY_ERR_INVALID, "%s", self->errors.kept[0].text);
+    }
+    if (self->guard != NULL && self->identify != NULL) {
+        return diag_set(diag, BAY_ERR_INVALID,
+                        "bay_server_guard and bay_server_identify: each would say who calls; keep "
+                        "one of them");
     }
     listen_policy policy = sdk_server_policy(self);
     return listen_policy_check(&policy, diag);

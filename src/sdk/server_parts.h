@@ -15,6 +15,7 @@
 #include "mcp/server.h"
 #include "mcp_transport/http_router.h"
 #include "net/loop.h"
+#include "patchbay/guard.h"
 #include "patchbay/server.h"
 #include "schema/schema.h"
 #include "sdk/call_parts.h"
@@ -75,6 +76,7 @@ struct bay_tool {
     bool has_size;
     atomic_bool is_off;
     bay_str requires;    /* client capability or empty */
+    bay_str scopes;      /* that its callers must have; or empty */
     json_doc schema_doc; /* of `schema` */
     mcp_param_table param_table;
     argument_rule *rules;
@@ -167,6 +169,8 @@ struct bay_server {
     pthread_mutex_t asking;   /* guards what calls have just asked */
     bay_identify_fn identify; /* NULL: everybody is nobody in particular */
     void *identify_user;
+    bay_guard *guard;      /* NULL: none; one reference */
+    struct sdk_gate *gate; /* of the guard, while it serves */
     struct rounds *rounds; /* NULL: nothing was sealed yet, and no key given */
     buf scratch;           /* the loop's, for results */
     buf free_list[2];      /* the loop's: memory of texts and items, lent from call to call */

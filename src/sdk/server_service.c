@@ -110,6 +110,7 @@ static void call_tool(bay_server *self, mcp_request *request)
         return;
     }
     request->call.timeout_ms = tool->timeout_ms;
+    request->call.scopes = tool->scopes;
     if (!mcp_request_admit(request, NULL)) {
         return;
     }

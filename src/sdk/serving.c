@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "mcp_transport/http_router.h"
 #include "mcp_transport/stdio.h"
+#include "sdk/guard.h"
 #include "sdk/server_parts.h"
 
 enum { LINGER_MS = 60000, TICK_MS = 1000 };
@@ -61,6 +62,9 @@ static bay_err server_open(void *object, loop *on, bay_diag *diag)
     if (err == BAY_OK) {
         err = sdk_tasks_open(self, diag);
     }
+    if (err == BAY_OK && self->guard != NULL) {
+        err = sdk_gate_open(self->guard, &self->host, on, &self->gate, diag);
+    }
     if (err == BAY_OK) {
         sdk_announcements_open(self, on);
     }
@@ -70,6 +74,8 @@ static bay_err server_open(void *object, loop *on, bay_diag *diag)
 static void server_close(void *object)
 {
     bay_server *self = object;
+    sdk_gate_close(self->gate);
+    self->gate = NULL;
     sdk_tasks_free(self);
     sdk_announcements_close(self);
     loop_timer_stop(self->loop, &self->tick);
@@ -129,6 +135,9 @@ static front_verdict endpoint_identify(void *user, const front_request *request,
 {
     const host_listener *self = user;
     const bay_server *server = self->of->owner.object;
+    if (server->gate != NULL) {
+        return sdk_gate_identify(server->gate, request, out_principal, out);
+    }
     if (server->identify != NULL) {
         return sdk_peer_identify(server, request->exchange, out_principal, out);
     }
@@ -166,6 +175,22 @@ static bool serve_message(void *user, const front_request *request)
     return true;
 }
 
+static bool serve_metadata(void *user, const front_request *request)
+{
+    const host_listener *self = user;
+    const bay_server *server = self->of->owner.object;
+    return server->gate != NULL && sdk_gate_serve_metadata(server->gate, request);
+}
+
+static void challenge(void *user, http_exchange *exchange, bay_str scopes, front_challenge *out)
+{
+    const host_listener *self = user;
+    const bay_server *server = self->of->owner.object;
+    if (server->gate != NULL) {
+        sdk_gate_challenge(server->gate, exchange, scopes, out);
+    }
+}
+
 #define MESSAGES "/messages"
 
 static const front_row rows[] = {
@@ -174,13 +199,17 @@ static const front_row rows[] = {
     {STR_INIT("/sse"), false, FRONT_CALLER, &mcp_http_router_sse_cors, serve_sse, NULL},
     {STR_INIT("/mcp/sse"), false, FRONT_CALLER, &mcp_http_router_sse_cors, serve_sse, NULL},
     {STR_INIT(MESSAGES), false, FRONT_CALLER, &mcp_http_router_message_cors, serve_message, NULL},
+    {STR_INIT(OAUTH_METADATA_PATH), false, FRONT_SHARED, &oauth_metadata_cors, serve_metadata,
+     NULL},
+    {STR_INIT(OAUTH_METADATA_PATH "/**"), false, FRONT_SHARED, &oauth_metadata_cors, serve_metadata,
+     NULL},
 };
 
 static bay_err endpoint_new(void *object, host_listener *at, loop *on, void **out)
 {
     mcp_http_router *router = NULL;
     mcp_http_router_options options = {
-        .engine = endpoint_engine, .user = at, .messages_path = MESSAGES};
+        .engine = endpoint_engine, .challenge = challenge, .user = at, .messages_path = MESSAGES};
     (void)object;
     bay_err err = mcp_http_router_new(on, &options, &router);
     *out = router;
