@@ -43,6 +43,9 @@ bool worker_auth_is_apart(const worker_auth *self, bay_str path);
 /* As front_options.identify. */
 front_verdict worker_auth_identify(worker_auth *self, const front_request *request,
                                    const auth_principal **out_principal, front_refusal *out);
+/* How a caller who lacks these scopes asks for them: as http_replies.challenge. */
+void worker_auth_challenge(worker_auth *self, http_exchange *exchange, bay_str scopes,
+                           front_challenge *out);
 /* Protected resource metadata of the endpoint that the path names. False: nothing is at that
  * address. Source: RFC 9728 section 3. */
 bool worker_auth_serve_metadata(worker_auth *self, const front_request *request);

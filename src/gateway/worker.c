@@ -139,6 +139,15 @@ void worker_set_ring(worker *self, const seal_ring *ring)
     set_ring_of(&self->leaving, ring);
 }
 
+static void worker_challenge(void *user, http_exchange *exchange, bay_str scopes,
+                             front_challenge *out)
+{
+    const worker *self = user;
+    if (self->auth != NULL) {
+        worker_auth_challenge(self->auth, exchange, scopes, out);
+    }
+}
+
 static bay_err open_http(worker *self)
 {
     const config *settings = self->config;
@@ -149,6 +158,7 @@ static bay_err open_http(worker *self)
         .engine = worker_engine,
         .home = worker_home,
         .session_lookup = worker_session_lookup,
+        .challenge = worker_challenge,
         .keep_alive_ms = keep_alive_ms > 0 ? keep_alive_ms : UINT32_MAX,
         .stream_idle_ms = limits->stream_idle_ms,
         .stream_total_ms = limits->stream_total_ms,

@@ -58,7 +58,7 @@ static void find_bases(worker_auth *self)
     }
 }
 
-static size_t order_bases(worker_auth *self, const front_request *request, bay_str out[BASES])
+static size_t order_bases(worker_auth *self, bay_str host, bay_str out[BASES])
 {
     if (self->base_count == 0) {
         find_bases(self);
@@ -66,7 +66,7 @@ static size_t order_bases(worker_auth *self, const front_request *request, bay_s
     for (size_t i = 0; i < self->base_count; i++) {
         out[i] = self->bases[i];
     }
-    oauth_bases_order(out, self->base_count, request->from.host);
+    oauth_bases_order(out, self->base_count, host);
     return self->base_count;
 }
 
@@ -150,7 +150,7 @@ front_verdict worker_auth_identify(worker_auth *self, const front_request *reque
         return FRONT_GO;
     }
     oauth_place place = {.bases = bases,
-                         .base_count = order_bases(self, request, bases),
+                         .base_count = order_bases(self, request->from.host, bases),
                          .endpoint = where,
                          .is_part = !is_own(self->auth, guard),
                          .address = request->from.address,
@@ -159,13 +159,29 @@ front_verdict worker_auth_identify(worker_auth *self, const front_request *reque
     return oauth_gate_identify(&self->gate, link, request, &place, out_principal, out);
 }
 
+void worker_auth_challenge(worker_auth *self, http_exchange *exchange, bay_str scopes,
+                           front_challenge *out)
+{
+    bay_str bases[BASES];
+    bay_str where = endpoint_in(http_exchange_path(exchange));
+    const oauth_guard *guard = self->auth->guards[guard_at(self->auth->config, where)];
+    forwarded_request from = {.address = http_exchange_peer(exchange),
+                              .host = http_exchange_field(exchange, STR("Host"))};
+    if (guard == NULL) {
+        return;
+    }
+    forwarded_read(&self->worker->proxies, exchange, &from);
+    (void)order_bases(self, from.host, bases);
+    oauth_gate_needs(guard, bases[0], where, scopes, http_exchange_arena(exchange), out);
+}
+
 /* ---- metadata -------------------------------------------------------------------------------- */
 
 /* Any name has metadata, so that nobody learns from it which there are. */
 bool worker_auth_serve_metadata(worker_auth *self, const front_request *request)
 {
     bay_str bases[BASES];
-    (void)order_bases(self, request, bases);
+    (void)order_bases(self, request->from.host, bases);
     bay_str rest = oauth_metadata_endpoint(bases[0], request->path);
     bay_str where = endpoint_in(rest);
     bool is_whole = rest.len == 0 || str_eq(rest, STR("/sse"));

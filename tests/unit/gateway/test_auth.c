@@ -307,6 +307,40 @@ static void a_scope_that_everybody_needs_is_named(void **state)
     rig_close(&self);
 }
 
+static bool lacks_a_scope(void *user, const call_context *call, call_refusal *out)
+{
+    (void)user;
+    (void)call;
+    out->reason = CALL_SCOPE;
+    out->scopes = STR("weather:read");
+    return false;
+}
+
+/* Whoever decides in the door that only a scope is lacking: its client can ask for it. */
+static void a_scope_that_one_call_needs_is_named(void **state)
+{
+    (void)state;
+    gateway_rig self;
+    bay_diag diag = {.text = ""};
+    char settings[2000];
+    gateway_options asked = {.workers = 2, .listen = STR("127.0.0.1:0")};
+    (void)snprintf(settings, sizeof(settings), "{" TIMES "'auth':{" ONE_ISSUER("") "}," SERVERS "}",
+                   keys_path);
+    assert_int_equal(rig_make(&self, settings, &asked, &diag), BAY_OK);
+    for (uint32_t i = 0; i < asked.workers; i++) {
+        self.gateway->workers[i].door.guard = lacks_a_scope;
+    }
+    rig_start(&self);
+    wait_until(atomic_load(&self.started) == 1);
+    said it = call(&self, "/mcp/a", "echo", token_for(&self, "/mcp/a", ""));
+    expect(&it, 403,
+           "WWW-Authenticate: Bearer error=\"insufficient_scope\", scope=\"weather:read\", "
+           "resource_metadata=\"http://127.0.0.1:");
+    expect(&it, 403, "/.well-known/oauth-protected-resource/mcp/a\"");
+    expect(&it, 403, "\"patchbay/reason\":\"insufficient_scope\"");
+    rig_close(&self);
+}
+
 static void a_profile_may_demand_other_things(void **state)
 {
     (void)state;
@@ -519,6 +553,7 @@ int main(void)
         cmocka_unit_test(a_token_is_good_where_it_is_for),
         cmocka_unit_test(a_token_that_can_be_read_in_two_ways_is_none),
         cmocka_unit_test(a_scope_that_everybody_needs_is_named),
+        cmocka_unit_test(a_scope_that_one_call_needs_is_named),
         cmocka_unit_test(a_profile_may_demand_other_things),
         cmocka_unit_test(an_api_key_is_as_good_as_its_row),
         cmocka_unit_test(an_address_that_fails_often_waits),
