@@ -72,7 +72,7 @@ typedef struct cli_arguments {
     const char *scope;
     const char *binding; /* --interface: canonical names; NULL: any */
     const char *version;
-    const char *action; /* of key: new, list, revoke */
+    const char *action;  /* of key: new, list, revoke */
     uint64_t expires_ms; /* 0: not given */
     int history;         /* -1: not given */
     bool is_open;

@@ -1,7 +1,14 @@
 /* Programs as a person or a script runs them: the built patchbay, its output and its exit code. For one test
- * program; cmocka is included before. */
+ * program. */
 #ifndef SUPPORT_PROGRAM_H
 #define SUPPORT_PROGRAM_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
 
 #include <fcntl.h>
 #include <poll.h>
