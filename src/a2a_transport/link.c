@@ -292,6 +292,18 @@ bay_err a2a_link_start(a2a_link *self, const a2a_link_request *request,
     return err;
 }
 
+bay_str a2a_agent_url(bay_str card_url)
+{
+    static const bay_str cards[] = {STR_INIT("/.well-known/agent-card.json"),
+                                    STR_INIT("/.well-known/agent.json")};
+    for (size_t i = 0; i < sizeof(cards) / sizeof(cards[0]); i++) {
+        if (str_ends(card_url, cards[i])) {
+            return str_head(card_url, card_url.len - cards[i].len);
+        }
+    }
+    return card_url;
+}
+
 /* ---- a call, for its owner ------------------------------------------------------------------- */
 
 void a2a_link_cancel(a2a_link_call *call)

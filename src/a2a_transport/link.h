@@ -31,6 +31,9 @@ typedef struct a2a_link_events {
     void (*failed)(void *user, bay_err err, const a2a_fault *fault, bool was_sent);
 } a2a_link_events;
 
+/* The agent's own URL, given that of its card: without the well-known path. */
+bay_str a2a_agent_url(bay_str card_url);
+
 /* `http` and `at` (copied) as given; `http` outlives the link. */
 bay_err a2a_link_new(loop *loop, http_client *http, const a2a_interface *at,
                      const a2a_link_limits *limits, a2a_link **out) BAY_MUST_CHECK;

@@ -523,6 +523,7 @@ static bay_err proxy_ask(proxy_call *self, a2a_fault *fault)
             .params = asked, /* the link leaves out which of our agents it is for */
             .fields = fields,
             .field_count = put_fields(self, trace, &via, fields),
+            .authority = self->connection->is_ours ? self->remote->settings->authority : NULL,
             .last_event_id = self->call->last_event_id,
         };
         err = via.err;

@@ -237,7 +237,8 @@ static void card_fetch_ask(agents_remote *self)
         http_document_spec spec = {.url = buf_view(&self->url),
                                    .fields = fields,
                                    .field_count = count,
-                                   .max_bytes = AGENTS_CARD_BYTES};
+                                   .max_bytes = AGENTS_CARD_BYTES,
+                                   .authority = self->settings->authority};
         err = http_document_start(&self->fetch, self->http, &spec, on_fetched, self, &diag);
     }
     buf_fini(&via);

@@ -6,6 +6,7 @@
 #include "a2a/protocol.h"
 #include "auth/jose.h"
 #include "base/circuit.h"
+#include "http/http_client.h"
 #include "net/address.h"
 #include "wire/field.h"
 
@@ -29,6 +30,7 @@ typedef struct agents_settings {
     bool is_card;             /* `url` is the card's own address */
     const http_field *fields; /* of each request */
     size_t field_count;
+    http_authority *authority; /* of requests to its own host; NULL: none. Outlives the agent */
     bool has_version;
     a2a_version version;
     bool has_binding;

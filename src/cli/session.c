@@ -10,6 +10,7 @@
 #include "cli/notice.h"
 #include "cli/say.h"
 #include "mcp_transport/link.h"
+#include "upstream/credentials.h"
 
 struct cli_session {
     cli_target target;
@@ -19,7 +20,8 @@ struct cli_session {
     http_client *http;
     tls_context *tls;
     mcp_link *link;
-    cli_login *login; /* NULL: none */
+    cli_login *login;                  /* NULL: none */
+    upstream_credentials *credentials; /* NULL: none, or a login goes before */
     cli_notice notice;
     int signal; /* the first that came; 0: none */
     bool is_forced;
@@ -136,7 +138,8 @@ static http_authority *authority_of(void *user, const auth_principal *principal)
 {
     cli_session *self = user;
     (void)principal;
-    return oauth_authority_http(cli_login_authority(self->login));
+    return self->login != NULL ? oauth_authority_http(cli_login_authority(self->login))
+                               : upstream_credentials_http(self->credentials);
 }
 
 static mcp_link_options link_options(cli_session *self)
@@ -145,7 +148,7 @@ static mcp_link_options link_options(cli_session *self)
     mcp_link_options options = {
         .events = &client_events,
         .user = self,
-        .authority = self->login != NULL ? authority_of : NULL,
+        .authority = self->login != NULL || self->credentials != NULL ? authority_of : NULL,
     };
     options.client = (mcp_client_options){
         .name = STR("patchbay"),
@@ -170,7 +173,8 @@ static bay_err open_process(cli_session *self, bay_diag *diag)
     return mcp_link_open_stdio(self->loop, &child, self->target.name, &options, &self->link, diag);
 }
 
-/* A field that the user wrote goes before a stored login. */
+/* A field that the user wrote goes before a stored login, and that before what the configuration
+ * has for the gateway. */
 static bay_err open_login(cli_session *self, bay_diag *diag)
 {
     const cli_target *target = &self->target;
@@ -182,8 +186,13 @@ static bay_err open_login(cli_session *self, bay_diag *diag)
                            : BAY_OK;
         }
     }
-    return cli_login_new(self->arguments, is_made ? CLI_LOGIN_MADE : CLI_LOGIN_STORED, target->url,
-                         self->loop, self->tls, &self->login, diag);
+    bay_err err = cli_login_new(self->arguments, is_made ? CLI_LOGIN_MADE : CLI_LOGIN_STORED,
+                                target->url, self->loop, self->tls, &self->login, diag);
+    if (err == BAY_OK && self->login == NULL && target->credentials != NULL) {
+        err = upstream_credentials_new(self->loop, target->credentials, target->url, self->tls,
+                                       &self->credentials, diag);
+    }
+    return err;
 }
 
 static bay_err open_url(cli_session *self, bay_diag *diag)
@@ -332,6 +341,7 @@ cli_exit cli_session_close(cli_session *self, cli_exit code)
     mcp_link_free(self->link);
     http_client_free(self->http);
     cli_login_free(self->login);
+    upstream_credentials_free(self->credentials);
     if (self->loop != NULL) {
         (void)loop_turn(self->loop, 0);
         loop_free(self->loop);

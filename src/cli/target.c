@@ -317,6 +317,8 @@ static cli_exit resolve_name(cli_target *self, const cli_arguments *arguments,
         return take_command(self, server);
     }
     self->is_sse = server->transport == CONFIG_TRANSPORT_SSE;
+    self->credentials =
+        config_credentials_are_given(&server->credentials) ? &server->credentials : NULL;
     self->tls = cli_tls_options(arguments, &server->tls);
     return take_fields(self, arguments, server);
 }

@@ -18,7 +18,8 @@ typedef struct cli_target {
     bay_str url;
     const http_field *fields;
     size_t field_count;
-    bay_str token; /* of --token-file, as Authorization has it; "": none */
+    bay_str token;                         /* of --token-file, as Authorization has it; "": none */
+    const config_credentials *credentials; /* as whom the gateway calls it; NULL: none */
     bool is_sse;
     tls_options tls;
 

@@ -35,17 +35,18 @@ static bool check_address(config_loader *loader, uint32_t line, const char *key,
 static void check_made_of_tools(config_loader *loader, const config_node *node,
                                 const config_agent *agent)
 {
-    const char *unused = agent->headers.count > 0          ? "headers"
-                         : agent->version != 0             ? "version"
-                         : agent->binding != 0             ? "binding"
-                         : agent->allow.count > 0          ? "allow"
-                         : agent->verify.keys.len > 0      ? "verify"
-                         : agent->verify.jku.count > 0     ? "verify"
-                         : agent->verify.is_required       ? "verify"
-                         : agent->expose.skills.at != NULL ? "expose"
-                         : agent->expose.hide.at != NULL   ? "expose"
-                         : agent->tls.ca.len > 0           ? "tls"
-                                                           : NULL;
+    const char *unused = agent->headers.count > 0                            ? "headers"
+                         : agent->version != 0                               ? "version"
+                         : agent->binding != 0                               ? "binding"
+                         : agent->allow.count > 0                            ? "allow"
+                         : agent->verify.keys.len > 0                        ? "verify"
+                         : agent->verify.jku.count > 0                       ? "verify"
+                         : agent->verify.is_required                         ? "verify"
+                         : agent->expose.skills.at != NULL                   ? "expose"
+                         : agent->expose.hide.at != NULL                     ? "expose"
+                         : agent->tls.ca.len > 0                             ? "tls"
+                         : config_credentials_are_given(&agent->credentials) ? "credentials"
+                                                                             : NULL;
     if (unused != NULL) {
         config_warn(loader, config_line_of(node, unused),
                     "%s: %s has no effect on an agent made of tools", loader->path, unused);
@@ -79,6 +80,8 @@ static void check_elsewhere(config_loader *loader, const config_node *node,
         }
     }
     config_check_rules(loader, config_line_of(node, "allow"), loader->path, "allow", agent->allow);
+    config_check_credentials(loader, node, is_card ? agent->card : agent->url, agent->headers,
+                             &agent->credentials);
     for (size_t i = 0; i < agent->verify.jku.count; i++) {
         if (!check_address(loader, config_line_of(node, "verify"), "verify.jku",
                            agent->verify.jku.at[i], NULL)) {

@@ -477,6 +477,7 @@ void config_check_server(config_loader *loader, const config_node *node, config_
     check_transport(loader, server);
     check_env(loader, node, server);
     check_headers(loader, node, server);
+    config_check_credentials(loader, node, server->url, server->headers, &server->credentials);
     check_renames(loader, node, server);
     check_sandbox(loader, node, server);
     warn_unused(loader, server);

@@ -159,6 +159,23 @@ typedef struct config_expose {
     config_list hide; /* of whatever kind; wins */
 } config_expose;
 
+typedef enum config_grant { CONFIG_GRANT_CLIENT, CONFIG_GRANT_WORKLOAD } config_grant;
+
+/* As whom the gateway calls: an OAuth client. Nothing of it given: it has no such credentials. */
+typedef struct config_credentials {
+    unsigned grant;    /* config_grant */
+    bay_str client_id; /* "": none */
+    bay_str client_secret;
+    bay_str key; /* the text of a private key, PEM or JWK; "": none */
+    bay_str key_id;
+    bay_str token_file; /* of the platform's token */
+    bay_str issuer;     /* "": the server's metadata names it */
+    bay_str scope;
+    config_map parameters;
+    bool dpop;
+    config_list allow; /* rules of net/address: where metadata may lead as well */
+} config_credentials;
+
 typedef struct config_server_tls {
     bay_str ca;
     bay_str certificate;
@@ -203,6 +220,7 @@ typedef struct config_server {
     uint32_t processes; /* besides the one that all share */
     uint32_t sessions;
     config_restart restart;
+    config_credentials credentials;
     config_server_tls tls;
     config_sandbox sandbox;
     /* What only the catalog reads: a server stays as it is where nothing else differs. */
@@ -304,6 +322,7 @@ typedef struct config_agent {
     config_list allow; /* rules of net/address: where its card may lead as well */
     config_agent_verify verify;
     config_agent_expose expose;
+    config_credentials credentials;
     config_server_tls tls;
     uint32_t timeout_ms;
     uint32_t stream_idle_ms;
@@ -412,6 +431,8 @@ const config_profile *config_profile_find(const config *self, bay_str name);
 /* Is anything demanded of who comes in by it? */
 bool config_auth_is_given(const config_auth *self);
 bool config_equal_auth(const config_auth *a, const config_auth *b);
+/* Is there anything in it? */
+bool config_credentials_are_given(const config_credentials *self);
 
 /* The agent of that name, or NULL. */
 const config_agent *config_agent_find(const config *self, bay_str name);

@@ -1,5 +1,5 @@
-/* ${NAME} and ${NAME:-default} in values. `$$` is a dollar sign; a dollar before anything else is
- * itself. ${env:NAME} is read as ${NAME}: some desktop hosts write it so. The default stands in for
+/* ${NAME} and ${NAME:-default} in values; ${file:PATH} and ${exec:PROGRAM} are in secret.c. `$$` is a
+ * dollar sign; a dollar before anything else is itself. ${env:NAME} is read as ${NAME}: some desktop hosts write it so. The default stands in for
  * a variable that is unset or empty and is taken literally up to the first '}'.
  *
  * Invariant: the result is measured first and written into wiped memory once, so that no copy of a
@@ -50,11 +50,33 @@ static bay_str find_default(bay_str inside, bay_str *out_name)
     return (bay_str){NULL, 0};
 }
 
+static bool put_secret(expansion *self, bay_str source)
+{
+    config_loader *loader = self->loader;
+    bay_str secret = {"", 0};
+    if (loader->is_left_out) {
+        if (self->at == NULL) {
+            config_warn(loader, self->node->line,
+                        "%s: ${%s} is not read while the server is disabled", loader->path,
+                        config_quote(source).text);
+        }
+        return true;
+    }
+    if (!config_secret_read(loader, self->node->line, source, &secret)) {
+        return false;
+    }
+    put(self, secret);
+    return true;
+}
+
 /* `inside`: what stands between the braces. */
 static bool put_variable(expansion *self, bay_str inside)
 {
     config_loader *loader = self->loader;
     bay_str name;
+    if (str_starts(inside, STR("file:")) || str_starts(inside, STR("exec:"))) {
+        return put_secret(self, inside);
+    }
     bay_str fallback = find_default(inside, &name);
     if (str_starts(name, STR("env:"))) {
         name = str_from(name, 4);
@@ -62,7 +84,7 @@ static bool put_variable(expansion *self, bay_str inside)
     if (!is_name(name)) {
         config_error(loader, self->node->line,
                      "%s: ${...} must name an environment variable: write ${NAME} or "
-                     "${NAME:-default}, or $${ for a plain ${",
+                     "${NAME:-default} (or ${file:/PATH}, ${exec:/PROGRAM}), or $${ for a plain ${",
                      loader->path);
         return false;
     }

@@ -42,6 +42,7 @@ typedef enum config_scope {
     CONFIG_SCOPE_TIMEOUTS,
     CONFIG_SCOPE_SERVER,
     CONFIG_SCOPE_RESTART,
+    CONFIG_SCOPE_CREDENTIALS,
     CONFIG_SCOPE_SERVER_TLS,
     CONFIG_SCOPE_EXPOSE,
     CONFIG_SCOPE_PROFILE,
@@ -151,7 +152,9 @@ typedef struct config_loader {
     size_t path_len;
     bool is_host_file; /* nothing but a desktop host's mcpServers and its own affairs */
     bool is_left_out;  /* inside a disabled server: an unset variable is only a warning */
-    bay_err err;       /* what stops loading at once: BAY_ERR_NOMEM */
+    struct config_secret *secrets;
+    size_t secret_count;
+    bay_err err; /* what stops loading at once: BAY_ERR_NOMEM */
 } config_loader;
 
 /* NULL after saying why, or with loader->err set. */
@@ -171,6 +174,25 @@ typedef struct config_quoted {
     char text[CONFIG_NAME_BYTES + 8];
 } config_quoted;
 config_quoted config_quote(bay_str name);
+
+/* ---- secrets from outside ----------------------------------------------------------------------- */
+
+enum {
+    CONFIG_SECRET_BYTES = 64 * 1024, /* of one */
+    CONFIG_SECRET_MS = 10000,        /* of its program */
+    CONFIG_SECRETS = 1024,           /* different ones of one file */
+};
+
+/* One that was read, so that each is read once for a file; in loader->kept. */
+typedef struct config_secret {
+    struct config_secret *next;
+    bay_str source;
+    bay_str value;
+} config_secret;
+
+/* What `${SOURCE}` stands for, where SOURCE is "file:PATH" or "exec:PROGRAM ARGUMENT …". False after
+ * saying why. */
+bool config_secret_read(config_loader *loader, uint32_t line, bay_str source, bay_str *out);
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
@@ -205,6 +227,10 @@ void config_check_access(config_loader *loader, const config_node *node, const c
 /* A list of rules of net/address. */
 void config_check_rules(config_loader *loader, uint32_t line, const char *section, const char *key,
                         config_list list);
+/* `section` of the server or agent at the path, which is reached by `url` ("": by none) with
+ * `headers`. */
+void config_check_credentials(config_loader *loader, const config_node *node, bay_str url,
+                              config_map headers, const config_credentials *credentials);
 void config_check_agent(config_loader *loader, const config_node *node, config_agent *agent);
 void config_check_agents(config_loader *loader, const config_node *node, const config *self);
 

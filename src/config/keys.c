@@ -26,6 +26,7 @@ static const char config_protocols[] = "auto|legacy|modern"
 #define CONFIG_STRUCT_TIMEOUTS config_timeouts
 #define CONFIG_STRUCT_SERVER config_server
 #define CONFIG_STRUCT_RESTART config_restart
+#define CONFIG_STRUCT_CREDENTIALS config_credentials
 #define CONFIG_STRUCT_SERVER_TLS config_server_tls
 #define CONFIG_STRUCT_EXPOSE config_expose
 #define CONFIG_STRUCT_PROFILE config_profile
@@ -69,6 +70,7 @@ const config_scope_row config_scopes[CONFIG_SCOPE_COUNT] = {
     SCOPE(TIMEOUTS, "timeouts"),
     SCOPE(SERVER, "mcpServers.NAME"),
     SCOPE(RESTART, "mcpServers.NAME.restart"),
+    SCOPE(CREDENTIALS, "mcpServers.NAME.credentials"),
     SCOPE(SERVER_TLS, "mcpServers.NAME.tls"),
     SCOPE(EXPOSE, "mcpServers.NAME.expose"),
     SCOPE(PROFILE, "profiles.NAME"),

@@ -5,11 +5,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "a2a_transport/link.h"
 #include "a2a_transport/router.h"
 #include "base/check.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "upstream/credentials.h"
 
 enum { KEY_BYTES = 64 << 10, ADDRESS_BYTES = 1024 };
 
@@ -28,6 +30,8 @@ typedef struct shared {
 /* What one agent's settings are borrowed from. */
 typedef struct hold {
     shared *of;
+    upstream_credentials *credentials; /* NULL: none */
+    tls_context *tls;                  /* theirs; NULL: the system's trust */
     agents_settings settings;
     http_field fields[];
 } hold;
@@ -45,6 +49,8 @@ static void shared_unref(shared *self)
 static void release(void *held)
 {
     hold *self = held;
+    upstream_credentials_free(self->credentials);
+    tls_free(self->tls);
     shared_unref(self->of);
     mem_free(self);
 }
@@ -148,6 +154,7 @@ static void write_settings(const config *all, const config_agent *agent, hold *o
         .is_card = is_card,
         .fields = out->fields,
         .field_count = agent->headers.count,
+        .authority = upstream_credentials_http(out->credentials),
         .has_version = agent->version > 0,
         .version = agent->version > 0 ? (a2a_version)(agent->version - 1) : A2A_1_0,
         .has_binding = agent->binding > 0,
@@ -171,6 +178,28 @@ static void write_settings(const config *all, const config_agent *agent, hold *o
         .title = agent->title,
         .description = agent->description,
     };
+}
+
+/* With the agent's own authorities, if it has some. */
+static bay_err make_credentials(const worker *self, const config_agent *agent, hold *out,
+                                bay_diag *diag)
+{
+    tls_options options = {.certificate_file = file_of(agent->tls.certificate),
+                           .key_file = file_of(agent->tls.key),
+                           .ca_file = file_of(agent->tls.ca)};
+    if (!config_credentials_are_given(&agent->credentials)) {
+        return BAY_OK;
+    }
+    bay_str url = agent->card.len > 0 ? a2a_agent_url(agent->card) : agent->url;
+    bay_err err = tls_client_has_own(&options) ? tls_client_new(&options, &out->tls, diag) : BAY_OK;
+    if (err == BAY_OK) {
+        err = upstream_credentials_new(self->loop, &agent->credentials, url, out->tls,
+                                       &out->credentials, diag);
+    }
+    return err == BAY_OK
+               ? BAY_OK
+               : diag_set(diag, err, "agents.%.*s.credentials: %.150s", BAY_STR(agent->name),
+                          diag->text[0] != '\0' ? diag->text : bay_err_text(err));
 }
 
 static mcp_server *tools_engine(void *user)
@@ -272,12 +301,14 @@ bay_err worker_agents_set(worker *self, bay_diag *diag)
         }
         held->of = of;
         of->references++;
+        bool is_kept = worker_agent_stays(self, all, agent->name);
+        err = is_kept ? BAY_OK : make_credentials(self, agent, held, diag);
         write_settings(all, agent, held);
         entries[count++] = (agents_entry){.settings = &held->settings,
                                           .public = &of->public,
                                           .hold = held,
                                           .release = release,
-                                          .is_kept = worker_agent_stays(self, all, agent->name)};
+                                          .is_kept = is_kept};
     }
     if (err == BAY_OK) {
         err = agents_set(self->agents, entries, count, diag);

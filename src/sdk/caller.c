@@ -111,16 +111,11 @@ static void show_agent(bay_caller *self)
 /* The resource is the agent, not its card. */
 static bay_err make_login(bay_caller *self, bay_diag *diag)
 {
-    static const bay_str cards[] = {STR_INIT("/.well-known/agent-card.json"),
-                                    STR_INIT("/.well-known/agent.json")};
-    bay_str url = str_of(self->agent);
-    if (url.at[0] == '{') {
+    if (self->agent[0] == '{') {
         return diag_set(diag, BAY_ERR_INVALID, "OAuth needs the agent's URL, not its card");
     }
-    for (size_t i = 0; i < ARRAY_LEN(cards); i++) {
-        url = str_ends(url, cards[i]) ? str_head(url, url.len - cards[i].len) : url;
-    }
-    return sdk_login_new(self->options.base.oauth, self->base.loop, url, self->base.tls, true,
+    return sdk_login_new(self->options.base.oauth, self->base.loop,
+                         a2a_agent_url(str_of(self->agent)), self->base.tls, true,
                          &self->base.login, diag);
 }
 

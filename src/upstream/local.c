@@ -359,6 +359,7 @@ static void local_free(upstream *base)
     if (self->own_http != NULL) {
         http_client_free(self->own_http);
     }
+    upstream_credentials_free(self->credentials); /* after the links, whose calls wait for it */
     tls_free(self->tls);
     upstream_fini(base);
     mem_free(self);

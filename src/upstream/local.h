@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "mcp_transport/link.h"
+#include "upstream/credentials.h"
 #include "upstream/parts.h"
 #include "upstream/share.h"
 
@@ -61,7 +62,8 @@ typedef struct local {
     upstream base;
     http_client *http; /* borrowed, or `own_http` */
     http_client *own_http;
-    tls_context *tls; /* of a server with certificates of its own */
+    tls_context *tls;                  /* of a server with certificates of its own */
+    upstream_credentials *credentials; /* NULL: none are configured */
     upstream_session main;
     mcp_link_kind kind; /* of the main link, since it was ready once */
     list sessions;

@@ -163,14 +163,33 @@ static bay_err make_own_client(local *self, bay_diag *diag)
     return err;
 }
 
-static bay_err open_url(local *self, upstream_session *at, const mcp_link_options *options,
+static http_authority *link_authority(void *user, const auth_principal *principal)
+{
+    const upstream_session *at = user;
+    (void)principal; /* the gateway calls as itself, whoever calls it */
+    return upstream_credentials_http(at->owner->credentials);
+}
+
+static bay_err make_credentials(local *self, bay_diag *diag)
+{
+    const config_server *server = self->base.server;
+    if (self->credentials != NULL || !config_credentials_are_given(&server->credentials)) {
+        return BAY_OK;
+    }
+    return upstream_credentials_new(self->base.loop, &server->credentials, server->url, self->tls,
+                                    &self->credentials, diag);
+}
+
+static bay_err open_url(local *self, upstream_session *at, mcp_link_options *options,
                         bay_diag *diag)
 {
     const config_server *server = self->base.server;
     bay_err err = make_own_client(self, diag);
+    err = err == BAY_OK ? make_credentials(self, diag) : err;
     if (err != BAY_OK) {
         return err;
     }
+    options->authority = self->credentials != NULL ? link_authority : NULL;
     size_t count = server->headers.count;
     http_field *fields = mem_array(count + 1, sizeof(*fields));
     if (fields == NULL) {

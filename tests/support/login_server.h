@@ -43,8 +43,9 @@ typedef struct login_server {
     const char *agent_elsewhere; /* where the agent's card leads; NULL: here */
     /* what happened */
     atomic_int registrations, pages, codes, refreshes, reuses, revocations, clients, exchanges;
-    atomic_int calls, refused;
-    atomic_int epoch; /* tokens of earlier epochs are refused: turned by the test */
+    atomic_int calls, refused, assertions;
+    atomic_int strangers; /* requests that bring a credential of somebody else ("canary") */
+    atomic_int epoch;     /* tokens of earlier epochs are refused: turned by the test */
     /* its own */
     login_code table[LOGIN_CODES];
     int made, refresh_number, device_polls;
@@ -190,6 +191,13 @@ static inline void login_token(login_server *self, http_exchange *exchange, cons
             login_issue(self, exchange, "gw", false);
         } else {
             login_reply(exchange, 401, "{\"error\":\"invalid_client\"}");
+        }
+    } else if (str_ends(grant, STR(":jwt-bearer"))) {
+        self->assertions++;
+        if (str_eq(oauth_form_get(form, STR("assertion")), STR("secret-workload"))) {
+            login_issue(self, exchange, "pod", false);
+        } else {
+            login_reply(exchange, 400, "{\"error\":\"invalid_grant\"}");
         }
     } else if (str_ends(grant, STR(":token-exchange"))) {
         self->exchanges++;
@@ -342,6 +350,8 @@ static inline void login_on_request(void *user, http_exchange *exchange)
     arena memory;
     oauth_form form = {.count = 0};
     bay_str path = http_exchange_path(exchange);
+    bay_str given = http_exchange_field(exchange, STR("Authorization"));
+    self->strangers += given.len > 0 && memmem(given.at, given.len, "canary", 6) != NULL;
     arena_init(&memory, 1 << 20);
     bool is_form =
         str_eq(path, STR("/token")) || str_eq(path, STR("/revoke")) || str_eq(path, STR("/device"));

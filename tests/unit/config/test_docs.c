@@ -69,6 +69,8 @@ static void the_schema_is_json_and_knows_every_key(void **state)
         [CONFIG_SCOPE_TIMEOUTS] = "/properties/timeouts",
         [CONFIG_SCOPE_SERVER] = "/properties/mcpServers/additionalProperties",
         [CONFIG_SCOPE_RESTART] = "/properties/mcpServers/additionalProperties/properties/restart",
+        [CONFIG_SCOPE_CREDENTIALS] =
+            "/properties/mcpServers/additionalProperties/properties/credentials",
         [CONFIG_SCOPE_SERVER_TLS] = "/properties/mcpServers/additionalProperties/properties/tls",
         [CONFIG_SCOPE_EXPOSE] = "/properties/mcpServers/additionalProperties/properties/expose",
         [CONFIG_SCOPE_PROFILE] = "/properties/profiles/additionalProperties",
