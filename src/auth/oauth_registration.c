@@ -92,6 +92,7 @@ static void put_list(json_writer *writer, bay_str name, bay_str first, bay_str s
     json_close_array(writer);
 }
 
+/* Without `scope`: a client that is registered for some could not ask for more later. */
 static void write_registration(oauth_client *self)
 {
     json_writer writer;
@@ -117,10 +118,6 @@ static void write_registration(oauth_client *self)
     json_put_str(&writer, may_be_public                               ? STR("none")
                           : (self->server.methods & OAUTH_BASIC) != 0 ? STR("client_secret_basic")
                                                                       : STR("client_secret_post"));
-    if (self->wanted.len > 0) {
-        json_key_lit(&writer, "scope");
-        json_put_str(&writer, buf_view(&self->wanted));
-    }
     json_close_object(&writer);
 }
 

@@ -251,13 +251,14 @@ static void clients_that_we_cannot_be(void **state)
         oauth_settings settings = code_settings();
         settings.redirect_uri = STR("https://me/cb");
         walk_init(&it, &settings);
-        assert_int_equal(replied(&it, 401, "Bearer"), OAUTH_AGAIN);
+        assert_int_equal(replied(&it, 401, "Bearer scope=\"read\""), OAUTH_AGAIN);
         needs(&it, OAUTH_REQUEST);
         answer(&it, 200, RESOURCE);
         needs(&it, OAUTH_REQUEST);
         answer(&it, 200, SERVER);
         asks(&it, "https://a/register");
         has(&it, "\"application_type\":\"web\"");
+        lacks(&it, "\"scope\""); /* it may want more of them one day */
         answer(&it, cases[i].status, cases[i].body);
         fails(&it, cases[i].why);
         walk_fini(&it);
