@@ -125,6 +125,7 @@ typedef struct config_timeouts {
     uint32_t call_total_ms;
     uint32_t connect_ms;
     uint32_t probe_ms;
+    uint32_t start_ms; /* 0: by whether the server has been ready before */
     uint32_t list_ms;
     uint32_t settle_ms;
     uint32_t keep_alive_ms; /* 0: none */

@@ -39,6 +39,12 @@ void mcp_client_set_state(mcp_client *self, mcp_client_state state)
         return;
     }
     CHECK((transitions[self->state] & BIT(state)) != 0);
+    bool was_starting = self->state == MCP_CLIENT_PROBING || self->state == MCP_CLIENT_INITIALIZING;
+    bool is_starting = state == MCP_CLIENT_PROBING || state == MCP_CLIENT_INITIALIZING;
+    if (is_starting && !was_starting) {
+        self->start_by_ms =
+            self->start_timeout_ms > 0 ? self->now_ms + self->start_timeout_ms : UINT64_MAX;
+    }
     self->state = state;
 }
 
@@ -74,6 +80,7 @@ static void client_configure(mcp_client *self, const mcp_client_options *options
     self->remembered = options->remembered;
     self->probe_timeout_ms = or_default(options->probe_timeout_ms, 3000);
     self->call_timeout_ms = or_default(options->call_timeout_ms, 60000);
+    self->start_timeout_ms = options->start_timeout_ms;
     self->max_total_ms = or_default(options->max_total_ms, 600000);
     self->max_calls = or_default(options->max_calls, 10000);
     self->max_message_bytes =

@@ -191,6 +191,7 @@ typedef struct mcp_client_options {
     const mcp_revision
         *remembered;           /* skip the probe: what this server spoke last time; NULL: probe */
     uint32_t probe_timeout_ms; /* duplex: no answer to server/discover = legacy; 0: 3,000 */
+    uint32_t start_timeout_ms; /* probe and handshake together; 0: as a call, each */
     uint32_t call_timeout_ms;  /* 0: 60,000 */
     uint32_t max_total_ms;     /* 0: 600,000 */
     uint32_t max_calls;        /* open and waiting; 0: 10,000 */

@@ -93,6 +93,14 @@ static void no_version(mcp_client *self, const char *what, json_val said)
     mcp_client_break(self, BAY_ERR_VERSION, text, false);
 }
 
+uint32_t mcp_client_start_left(const mcp_client *self)
+{
+    if (self->start_timeout_ms == 0) {
+        return self->call_timeout_ms;
+    }
+    return self->start_by_ms > self->now_ms ? (uint32_t)(self->start_by_ms - self->now_ms) : 1;
+}
+
 void mcp_client_detect_probe(mcp_client *self, const mcp_revision *version)
 {
     if (version == NULL) {
@@ -108,8 +116,13 @@ void mcp_client_detect_probe(mcp_client *self, const mcp_revision *version)
     /* Only where silence would mean a legacy server is it not waited out: a process may take long
      * to start. */
     bool is_hasty = !mcp_client_is_http(self) && may_speak(self, MCP_LEGACY);
+    uint32_t left_ms = mcp_client_start_left(self);
+    uint32_t half_ms = left_ms / 2 + 1; /* the other half is for initialize */
+    uint32_t hasty_ms = self->start_timeout_ms > 0 && half_ms < self->probe_timeout_ms
+                            ? half_ms
+                            : self->probe_timeout_ms;
     self->probe = mcp_call_start(self, CALL_PROBE, MCP_DISCOVER, JSON_NONE, version,
-                                 is_hasty ? self->probe_timeout_ms : self->call_timeout_ms, &err);
+                                 is_hasty && hasty_ms < left_ms ? hasty_ms : left_ms, &err);
     if (self->probe == NULL) {
         mcp_client_break(self, err, "server/discover could not be sent", false);
     }

@@ -141,7 +141,8 @@ struct mcp_client {
     const auth_principal *sends_for; /* of the message that is being sent */
     mcp_link_kind kind;
     mcp_revision_id oldest, newest;
-    uint32_t probe_timeout_ms, call_timeout_ms, max_total_ms, max_calls;
+    uint32_t probe_timeout_ms, start_timeout_ms, call_timeout_ms, max_total_ms, max_calls;
+    uint64_t start_by_ms; /* while it probes or shakes hands */
     size_t max_message_bytes;
     uint32_t max_depth;
     bool wants_changes;
@@ -314,6 +315,9 @@ void mcp_client_trace(mcp_client *self, bool is_outgoing, bay_str message, const
 
 /* ---- client_detect.c */
 void mcp_client_detect_begin(mcp_client *self);
+/* How long a message of the handshake is waited for: what is left of the start's time, or as a call.
+ */
+uint32_t mcp_client_start_left(const mcp_client *self);
 void mcp_client_detect_probe(mcp_client *self, const mcp_revision *version);
 void mcp_client_detect_probed(mcp_client *self, mcp_call *call, const mcp_outcome *outcome);
 void mcp_client_detect_initialized(mcp_client *self, mcp_call *call, const mcp_outcome *outcome);

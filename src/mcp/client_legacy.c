@@ -30,7 +30,7 @@ void mcp_client_legacy_initialize(mcp_client *self, const mcp_revision *proposal
     self->probe = NULL;
     if (err == BAY_OK) {
         self->probe = mcp_call_start(self, CALL_INITIALIZE, MCP_INITIALIZE, params, proposal,
-                                     self->call_timeout_ms, &err);
+                                     mcp_client_start_left(self), &err);
     }
     json_builder_drop(&made);
     if (self->probe == NULL) {

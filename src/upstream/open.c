@@ -8,6 +8,15 @@
 #include "config/server_sandbox.h"
 #include "upstream/local.h"
 
+enum { START_KNOWN_MS = 15000, START_UNKNOWN_MS = 60000 };
+
+/* A program that nobody has seen yet may have to be fetched first (npx, uvx). */
+static uint32_t start_timeout_ms(const local *self)
+{
+    uint32_t own = self->base.config->timeouts.start_ms;
+    return own > 0 ? own : self->base.revision != NULL ? START_KNOWN_MS : START_UNKNOWN_MS;
+}
+
 static mcp_link_options link_options(local *self, upstream_session *at,
                                      const mcp_client_events *events, bay_str capabilities)
 {
@@ -28,6 +37,7 @@ static mcp_link_options link_options(local *self, upstream_session *at,
         .newest = MCP_LATEST,
         .remembered = self->base.revision,
         .probe_timeout_ms = settings->timeouts.probe_ms,
+        .start_timeout_ms = start_timeout_ms(self),
         .call_timeout_ms = server->timeout_ms > 0 ? server->timeout_ms : settings->timeouts.call_ms,
         .max_total_ms = settings->timeouts.call_total_ms,
         .max_calls = UPSTREAM_MAX_WAITING,

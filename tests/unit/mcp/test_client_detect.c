@@ -443,6 +443,35 @@ static void test_late_probe_answer_is_ignored(void **state)
 
 /* A server of both eras that was slow to start read server/discover first: it is modern for good.
  */
+/* Whoever waits for a server that never says a word does so for its start's time, not for that of a
+ * probe and then of a call. */
+static void test_a_start_has_one_bound(void **state)
+{
+    (void)state;
+    static const mcp_link_kind links[] = {LINE, HTTP};
+    for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
+        fx_name call = {.text = "call"};
+        fx_init(&fx, links[i]);
+        fx.options.start_timeout_ms = 5000;
+        fx.options.probe_timeout_ms = 10000;
+        fx_open(&fx);
+        fx_call(&fx, &call, "tools/list", NULL);
+        fx_expect(&fx, "server/discover");
+        if (links[i] == LINE) {
+            fx_pass(&fx, 2501); /* half of it is for a server of the session revisions */
+            fx_expect(&fx, "'initialize'");
+            fx_pass(&fx, 2498);
+        } else {
+            fx_pass(&fx, 4999);
+        }
+        assert_int_equal(mcp_client_open_calls(fx.client), 1);
+        fx_pass(&fx, 2);
+        assert_int_equal(mcp_client_state_of(fx.client), MCP_CLIENT_BROKEN);
+        assert_int_equal(call.err, BAY_ERR_TIMEOUT);
+        fx_fini(&fx);
+    }
+}
+
 static void test_late_start_is_asked_again(void **state)
 {
     (void)state;
@@ -730,6 +759,7 @@ int main(void)
         cmocka_unit_test(test_slow_start_of_a_modern_server),
         cmocka_unit_test(test_version_rejected_once),
         cmocka_unit_test(test_late_probe_answer_is_ignored),
+        cmocka_unit_test(test_a_start_has_one_bound),
         cmocka_unit_test(test_late_start_is_asked_again),
         cmocka_unit_test(test_fall_back_to_sse),
         cmocka_unit_test(test_fall_back_fails),
