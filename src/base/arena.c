@@ -63,8 +63,7 @@ void arena_reset(arena *self)
 
 static void *arena_grow(arena *self, size_t bytes)
 {
-    /* A large one beside a chunk in use gets memory of its own, and that chunk is filled further.
-     */
+    /* A large allocation gets a chunk of its own; small ones go on using the chunk in use. */
     bool is_aside = bytes > ARENA_CHUNK / 2 && self->chunk != NULL;
     size_t size = bytes > ARENA_CHUNK || is_aside ? bytes : ARENA_CHUNK;
     if (size > self->max || self->used > self->max - size) {

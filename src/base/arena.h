@@ -1,6 +1,6 @@
-/* One arena per message or request, freed whole. Allocation is a pointer bump; nothing is freed
- * singly. The maximum is stated at creation: past it, allocation fails and `is_full` tells a limit
- * from a lack of memory. */
+/* One arena per message or request, freed as a whole. An allocation advances a pointer; single
+ * allocations are not freed. The maximum is set at creation: above it, allocation fails, and
+ * `is_full` distinguishes this from a lack of memory. */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
@@ -20,10 +20,11 @@ typedef struct arena {
 /* `max_bytes` bounds the sum of all chunks. No memory is taken before the first allocation. */
 void arena_init(arena *self, size_t max_bytes);
 void arena_fini(arena *self);
-/* The same of an arena that held secrets: its memory is wiped first. */
+/* Like arena_fini, for an arena that held secrets: the memory is wiped first. */
 void arena_wipe(arena *self);
 
-/* Forgets everything, keeps one ordinary chunk so that a warm arena allocates nothing. */
+/* Invalidates all allocations. Keeps one chunk of the usual size, so that an arena in regular use
+ * does not allocate. */
 void arena_reset(arena *self);
 
 /* Aligned to 16 bytes, uninitialised; NULL when out of memory or over the maximum. */
@@ -33,7 +34,7 @@ void *arena_zalloc(arena *self, size_t bytes);
 /* An array of `count` items of `size` bytes, zeroed; NULL also on overflow. */
 void *arena_array(arena *self, size_t count, size_t size);
 
-/* A copy with a NUL after it (not counted). `out->at` is NULL only on failure. */
+/* A copy, followed by a NUL that is not counted. `out->at` is NULL only on failure. */
 bay_err arena_dup(arena *self, bay_str text, bay_str *out) BAY_MUST_CHECK;
 
 #endif

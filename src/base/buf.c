@@ -24,7 +24,7 @@ static void release(buf *self)
     mem_free(self->at);
 }
 
-/* NULL: there is no memory, and nothing has changed. */
+/* NULL: out of memory; nothing has changed. */
 static char *resize(buf *self, size_t cap)
 {
     if (!self->is_secret) {
@@ -88,7 +88,7 @@ void buf_uint(buf *self, uint64_t number)
 {
     char digits[20];
     size_t at = sizeof(digits);
-    for (; number >= 100; number /= 100) { /* two at a time: division is what this costs */
+    for (; number >= 100; number /= 100) { /* two digits at a time: the division costs most */
         at -= 2;
         digits[at] = (char)('0' + number % 100 / 10);
         digits[at + 1] = (char)('0' + number % 10);
@@ -120,7 +120,7 @@ void buf_vprintf(buf *self, const char *format, va_list arguments)
     if (len >= 0 && (size_t)len < sizeof(text)) {
         buf_append(self, text, (size_t)len);
     } else if (len >= 0 && buf_reserve(self, (size_t)len)) {
-        /* The NUL it writes has no place when the text fills the buffer to its maximum. */
+        /* The NUL that it writes does not fit if the text fills the buffer to its maximum. */
         char *whole = mem_alloc((size_t)len + 1);
         if (whole == NULL) {
             self->err = BAY_ERR_NOMEM;

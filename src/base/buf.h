@@ -1,5 +1,5 @@
-/* A growable run of bytes with a maximum. Errors stick: after a failure every append is a no-op and
- * `err` tells why, so a writer checks once at its end. */
+/* A growable run of bytes with a maximum. Errors stick: after a failure appends do nothing and
+ * `err` holds the first error, so a writer checks once at its end. */
 #ifndef BASE_BUF_H
 #define BASE_BUF_H
 
@@ -18,17 +18,17 @@ typedef struct buf {
 } buf;
 
 void buf_init(buf *self, size_t max_bytes);
-/* The same for secrets: memory that it grows out of, or that is freed, is wiped. */
+/* Like buf_init, for secrets: memory that the buffer grows out of or frees is wiped. */
 void buf_init_secret(buf *self, size_t max_bytes);
 void buf_fini(buf *self);
 
-/* Empties it and forgives an earlier failure; keeps the memory. */
+/* Empties the buffer and clears an error; keeps the memory. */
 void buf_clear(buf *self);
 
 /* Room for `bytes` more; false (and `err` set) when there is none. */
 bool buf_reserve(buf *self, size_t bytes);
 
-/* Inline, since writing JSON is mostly this. */
+/* Inline: writing JSON consists mostly of this. */
 static inline void buf_append(buf *self, const void *at, size_t len)
 {
     if (len == 0 ||
@@ -64,7 +64,8 @@ static inline bay_str buf_view(const buf *self)
     return (bay_str){self->at, self->len};
 }
 
-/* Hands the memory to the caller (mem_free; of a secret, to wipe), leaves the buffer empty. */
+/* Passes the memory to the caller (mem_free; wipe it first if it is a secret) and empties the
+ * buffer. */
 char *buf_take(buf *self, size_t *out_len);
 
 #endif

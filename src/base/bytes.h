@@ -1,5 +1,5 @@
-/* Numbers and parts as bytes, for what is sealed, digested or a key: big endian, and each part
- * behind its length, so that no two lists of parts read alike. */
+/* Numbers and parts as bytes, for input to sealing, digests and keys: big endian, and each part
+ * preceded by its length, so that two different lists of parts never have the same bytes. */
 #ifndef BASE_BYTES_H
 #define BASE_BYTES_H
 

@@ -1,5 +1,6 @@
-/* Assertions about our own mistakes. Cheap ones stay on in release builds: a broken invariant stops
- * the process rather than letting it answer wrongly. Never used for anything a peer can cause. */
+/* Assertions about errors of this library itself. Cheap ones are compiled into release builds: if
+ * an invariant is broken, the process stops before it answers wrongly. No assertion checks anything
+ * that a peer can cause. */
 #ifndef BASE_CHECK_H
 #define BASE_CHECK_H
 

@@ -68,7 +68,7 @@ static void forget_old(circuit *self, uint64_t now_ms)
 bool circuit_crashed(circuit *self, uint64_t now_ms)
 {
     if (self->state == CIRCUIT_OPEN || self->rules.attempts == 0) {
-        return false; /* one that was up before it opened */
+        return false; /* a server that was up before the breaker opened */
     }
     forget_old(self, now_ms);
     self->crashes[self->count++] = now_ms;

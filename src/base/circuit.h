@@ -1,14 +1,14 @@
-/* A guard on how often a server is started: when it has crashed so many times within a window it is
- * left alone for a while, then tried once.
+/* A circuit breaker for starting a server: after a number of crashes within a window the server is
+ * not started during a cool-off, and then started once as a trial.
  *
  *   CLOSED --crash, too many in the window--> OPEN --trial (from `trial_at_ms` on)--> TRIAL
  *      ^                                       ^                                      | crash:
  *      |                                       +---------- cool-off, doubled ---------+
  *      +------------------------------- it is up ------------------------------------+
  *
- * A trial that is given up before it said anything goes back to OPEN, whose time is over.
+ * A trial that is abandoned before it has a result goes back to OPEN with the cool-off over.
  *
- * The clock is the caller's. */
+ * The caller supplies the time. */
 #ifndef BASE_CIRCUIT_H
 #define BASE_CIRCUIT_H
 
@@ -17,7 +17,7 @@
 
 enum {
     CIRCUIT_MOST_ATTEMPTS = 64,           /* crashes that are remembered */
-    CIRCUIT_MAX_COOL_OFF_MS = 600 * 1000, /* it is doubled up to this, or to where it began */
+    CIRCUIT_MAX_COOL_OFF_MS = 600 * 1000, /* upper limit of doubling, or the configured cool-off */
 };
 
 typedef enum circuit_state { CIRCUIT_CLOSED, CIRCUIT_OPEN, CIRCUIT_TRIAL } circuit_state;
@@ -38,17 +38,19 @@ typedef struct circuit {
 } circuit;
 
 void circuit_init(circuit *self, const circuit_rules *rules);
-/* May it be started now? In OPEN from the end of the cool-off on, in TRIAL never: one is enough. */
+/* Whether the server may be started now. OPEN: after the cool-off. TRIAL: never, as one trial runs.
+ */
 bool circuit_may_start(const circuit *self, uint64_t now_ms);
-/* It is being started: from OPEN to TRIAL. */
+/* The server is being started: OPEN becomes TRIAL. */
 void circuit_started(circuit *self);
-/* Nobody waited for the trial's end: another may be made at once. Only after circuit_started. */
+/* The trial was stopped without a result: the next one may begin at once. Only after
+ * circuit_started. */
 void circuit_abandoned(circuit *self, uint64_t now_ms);
-/* It is up: CLOSED, and the crashes are forgotten. */
+/* The server is up: CLOSED, and the recorded crashes are deleted. */
 void circuit_succeeded(circuit *self);
-/* It has stayed up: the next cool-off is the shortest again. */
+/* The server has stayed up: the next cool-off has the configured length again. */
 void circuit_proved(circuit *self);
-/* True when this opens it. */
+/* The server has crashed. True if this opens the breaker. */
 bool circuit_crashed(circuit *self, uint64_t now_ms);
 
 #endif

@@ -38,7 +38,7 @@ static void diag_format(bay_diag *diag, bay_err code, size_t offset, const char 
     diag->code = code;
     diag->line = 0;
     diag->offset = offset;
-    /* it may quote a peer, and is printed, logged and sent on as it is */
+    /* the text may quote a peer, and callers print, log and send it unchanged */
     char text[sizeof(diag->text)];
     vsnprintf(text, sizeof(text), format, arguments);
     shown_copy(diag->text, sizeof(diag->text), shown_whole(str_of(text)), SHOWN_LINE);

@@ -1,5 +1,4 @@
-/* Filling in diagnostics. The errors themselves are public (patchbay/types.h); err.def has their
- * texts. */
+/* Diagnostics. The error codes are public (patchbay/types.h); their texts are in err.def. */
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
 
@@ -11,11 +10,12 @@ enum { ERR_COUNT = BAY_ERR_INTERNAL + 1 };
  * `return diag_set(diag, BAY_ERR_SYNTAX, "…")` reads as one statement. Clears line and offset. */
 bay_err diag_set(bay_diag *diag, bay_err code, const char *format, ...) BAY_PRINTF(3, 4);
 
-/* The same, with the byte offset the error is about. */
+/* Like diag_set, with the byte offset of the error. */
 bay_err diag_at(bay_diag *diag, bay_err code, size_t offset, const char *format, ...)
     BAY_PRINTF(4, 5);
 
-/* For the rare error that cannot matter; the caller says why. (gcc heeds no cast to void.) */
+/* For an error that has no consequence; the caller's comment says why. (gcc ignores a cast to
+ * void.) */
 static inline void err_ignore(bay_err err)
 {
     (void)err;

@@ -1,5 +1,5 @@
-/* An intrusive doubly linked list: the link lives in the object, so joining and leaving cannot
- * fail. A zeroed or detached link is its own ring of one. */
+/* An intrusive doubly linked list: the link is a member of the object, so adding and removing
+ * cannot fail. A zeroed or removed link is a ring of one. */
 #ifndef BASE_LIST_H
 #define BASE_LIST_H
 
@@ -40,7 +40,7 @@ static inline bool list_holds(const list_link *link)
     return link->next != NULL;
 }
 
-static inline void list_remove(list_link *link) /* harmless when it is in no list */
+static inline void list_remove(list_link *link) /* no effect on a link that is in no list */
 {
     if (link->next != NULL) {
         link->prev->next = link->next;
@@ -63,7 +63,7 @@ static inline list_link *list_pop(list *self) /* NULL when empty */
     return link;
 }
 
-/* Walks `self`; the current object may be removed (and freed) inside the body, no other may. */
+/* Walks `self`; the body may remove (and free) the current object, but no other. */
 #define LIST_EACH(link, self)                                                                      \
     for (list_link *link = (self)->head.next, *link##_next = link->next; link != &(self)->head;    \
          link = link##_next, link##_next = link->next)

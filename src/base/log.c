@@ -33,10 +33,10 @@ bool log_wants(log_level level)
 
 enum { LINE_BYTES = 1024 };
 
-/* A peer's text must not forge lines, drive a terminal or read other than it is. */
+/* A peer's text must not forge lines, control a terminal or be displayed as something else. */
 static void log_tell(log_level level, const char *component, const char *text)
 {
-    char name[LINE_BYTES / 4]; /* a server's, mostly, as its configuration has it */
+    char name[LINE_BYTES / 4]; /* usually a server's name in the configuration */
     char line[LINE_BYTES];
     const log_target *target = current_target();
     shown_copy(name, sizeof(name), str_of(component), SHOWN_LINE);

@@ -1,6 +1,6 @@
-/* The log: lines with a level, a component and a text, handed to one sink: the one that this thread
- * works for just now (a loop sets it while it turns), else that of the process. The library never
- * prints by itself: without a sink, lines are dropped. Callers never pass secrets. */
+/* The log: lines with a level, a component and a text, passed to one sink: the current thread's (a
+ * loop sets it during an iteration), otherwise the process's. The library never prints by itself:
+ * without a sink, lines are dropped. Callers never pass secrets. */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
@@ -12,8 +12,8 @@ typedef bay_log_level log_level;
 #define LOG_INFO BAY_LOG_LEVEL_INFO
 #define LOG_DEBUG BAY_LOG_LEVEL_DEBUG
 
-/* `text` ends in NUL and is at most 1,023 bytes; what a terminal would obey and what would not be
- * seen is shown by its code point already (base/shown.h). May be called from any thread. */
+/* `text` ends in NUL and has at most 1,023 bytes; control and invisible characters are already
+ * replaced by their code points (base/shown.h). May be called from any thread. */
 typedef bay_log_fn log_sink;
 
 typedef struct log_target {
@@ -22,23 +22,24 @@ typedef struct log_target {
     log_level most_verbose;
 } log_target;
 
-/* Before the first thread that may log starts; NULL: lines are dropped. */
+/* Call it before the first thread that may log starts. `sink` NULL: lines are dropped. */
 void log_set_sink(log_level most_verbose, log_sink sink, void *user);
-/* From now on, and until it is called again, this thread's lines go there; NULL: to the sink of the
- * process. Borrowed until then. Returns what was there before, to be put back. */
+/* Sends this thread's lines to `target` until the next call; NULL: to the sink of the process.
+ * `target` is borrowed until then. Returns the previous target, which the caller restores. */
 const log_target *log_direct(const log_target *target);
 bool log_wants(log_level level);
 void log_write(log_level level, const char *component, const char *format, ...) BAY_PRINTF(3, 4);
 
-/* Lines of one kind that may come in floods, as of a full disk: the first of LOG_PACE_MS is
- * written, the next one says how many were left out. Zeroed at first; one thread's at a time. */
+/* For lines that may come in floods, for example when a disk is full: at most one line per
+ * LOG_PACE_MS is written, and the next one says how many were dropped. Zeroed at first; one thread
+ * at a time. */
 enum { LOG_PACE_MS = 10000 };
 typedef struct log_pace {
-    uint64_t next_ms; /* 0: none was written yet */
+    uint64_t next_ms; /* 0: no line was written yet */
     uint64_t left_out;
 } log_pace;
-/* `now_ms`: of any clock, the same one each time; one that was set back ends the wait. True: it was
- * written. */
+/* `now_ms`: of any clock, always the same one; a clock that was set back ends the pause. True: the
+ * line was written. */
 bool log_write_paced(log_pace *pace, uint64_t now_ms, log_level level, const char *component,
                      const char *format, ...) BAY_PRINTF(5, 6);
 

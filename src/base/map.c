@@ -22,7 +22,7 @@ void map_fini(map *self)
     *self = (map){.max = self->max, .seed = self->seed};
 }
 
-/* The slot that holds the key, or the free one where it belongs. */
+/* The slot that holds the key, or the free slot for it. */
 static map_slot *map_slot_of(const map *self, bay_str key, uint64_t hash)
 {
     size_t at = (size_t)hash & (self->cap - 1);
@@ -120,7 +120,7 @@ void *map_remove_hashed(map *self, bay_str key, uint64_t hash)
         return NULL;
     }
     self->len--;
-    /* Close the gap: move back every later entry of the run that may stand here. */
+    /* Close the gap: move back every later entry of the run that may be there. */
     size_t hole = (size_t)(slot - self->slots);
     for (size_t at = (hole + 1) & (self->cap - 1); self->slots[at].value != NULL;
          at = (at + 1) & (self->cap - 1)) {

@@ -26,14 +26,14 @@ bay_err map_put(map *self, bay_str key, void *value, void **out_old) BAY_MUST_CH
 
 void *map_remove(map *self, bay_str key); /* the value, or NULL */
 
-/* The same for whoever uses a key again and again and keeps its hash: `hash` is map_hash's of that
- * map and key. */
+/* Like map_get and map_put, for callers that keep a key's hash: `hash` is map_hash of this map and
+ * key. */
 uint64_t map_hash(const map *self, bay_str key);
 void *map_get_hashed(const map *self, bay_str key, uint64_t hash);
 bay_err map_put_hashed(map *self, bay_str key, uint64_t hash, void *value,
                        void **out_old) BAY_MUST_CHECK;
 void *map_remove_hashed(map *self, bay_str key, uint64_t hash);
-/* Begins to fetch what a later call with that hash looks at: a large table is cold. */
+/* Prefetches what a later call with this hash reads: a large table is not in the cache. */
 void map_warm(const map *self, uint64_t hash);
 
 /* Walks the entries in no particular order; start with *cursor = 0. The map must not change

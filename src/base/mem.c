@@ -28,7 +28,7 @@ static void libc_release(void *old, void *user)
 static mem_hooks mem = {libc_alloc, libc_resize, libc_release, NULL};
 static atomic_bool was_used;
 
-/* Read before it is written: a line that all threads read costs them nothing. */
+/* Read before it is written: a cache line that all threads only read costs nothing. */
 static void note_use(void)
 {
     if (!atomic_load_explicit(&was_used, memory_order_relaxed)) {

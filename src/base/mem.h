@@ -1,5 +1,5 @@
-/* The heap. Everything that lives longer than a request comes from here, so that an embedder can
- * bring an allocator and a test can fail each allocation in turn. */
+/* The heap. Everything that lives longer than a request is allocated here, so that an embedding
+ * program can supply an allocator and a test can fail each allocation in turn. */
 #ifndef BASE_MEM_H
 #define BASE_MEM_H
 
@@ -13,13 +13,13 @@ typedef struct mem_hooks {
     void *user;
 } mem_hooks;
 
-/* Replaces the allocator of the process. Only before anything else of the library is used. */
+/* Replaces the allocator of the process. Only before any other call of the library. */
 void mem_set_hooks(const mem_hooks *hooks);
-/* Was anything allocated yet, whatever has become of it? Any thread. */
+/* Whether anything was ever allocated, also if it is freed now. Any thread. */
 bool mem_was_used(void);
 
-/* Gives back to the system what the C library's heap keeps for later; nothing with hooks. Locks the
- * heap for milliseconds: after much was freed, and off a loop's thread. */
+/* Returns unused memory of the C library's heap to the system; does nothing with hooks. It locks
+ * the heap for milliseconds: call it after much was freed, and not on a loop's thread. */
 void mem_trim(void);
 
 /* From now on the C library's heap gives blocks of a megabyte and more back when they are freed.
@@ -32,6 +32,6 @@ void *mem_array(size_t count, size_t size); /* zeroed; NULL also when count * si
 void *mem_resize(void *old, size_t bytes);
 void mem_free(void *old);
 char *mem_dup(const char *at, size_t len); /* adds a NUL after the bytes */
-void mem_wipe(void *at, size_t len);       /* not optimised away: for secrets */
+void mem_wipe(void *at, size_t len);       /* never optimised away: for secrets */
 
 #endif

@@ -7,7 +7,7 @@ typedef struct range {
     uint32_t last;
 } range;
 
-/* Ascending. The last two code points of each plane are tested by themselves. */
+/* Ascending. The last two code points of each plane have a test of their own. */
 static const range hidden[] = {
     {0x0, 0x1f},        {0x7f, 0x9f},       {0xad, 0xad},       {0x34f, 0x34f},
     {0x61c, 0x61c},     {0x115f, 0x1160},   {0x17b4, 0x17b5},   {0x180b, 0x180f},
@@ -17,7 +17,7 @@ static const range hidden[] = {
     {0xe0000, 0xe0fff},
 };
 
-/* Letters and marks of scripts in which a joiner changes what is seen. */
+/* Letters and marks of scripts in which a joiner changes the displayed text. */
 static const range joining[] = {
     {0x620, 0x8ff},   /* Arabic, Syriac and their extensions */
     {0x900, 0xdff},   /* the scripts of India and Sri Lanka */
@@ -41,7 +41,7 @@ static const range pictographs[] = {
 };
 
 enum {
-    NO_CHARACTER = 0xffffffff, /* the beginning, the end, or a byte that is no character */
+    NO_CHARACTER = 0xffffffff, /* begin, end, or a byte that is not part of a character */
     JOINER = 0x200d,
     NON_JOINER = 0x200c,
     TEXT_STYLE = 0xfe0e,
@@ -74,7 +74,7 @@ static bool is_pictograph(uint32_t code)
     return is_in(pictographs, ARRAY_LEN(pictographs), code);
 }
 
-/* "1" and its like become keys: U+0031 U+FE0F U+20E3. */
+/* Keycaps such as "1": U+0031 U+FE0F U+20E3. */
 static bool is_key(uint32_t code)
 {
     return code == '#' || code == '*' || (code >= '0' && code <= '9');
@@ -112,8 +112,8 @@ size_t shown_decode(bay_str text, uint32_t *out_code)
 typedef struct cursor {
     bay_str rest;
     shown_form form;
-    uint32_t before; /* the character in front … */
-    bool is_styled;  /* … with a variation selector behind it */
+    uint32_t before; /* the preceding character … */
+    bool is_styled;  /* … and whether a variation selector follows it */
 } cursor;
 
 static uint32_t character_after(const cursor *self, size_t len)
@@ -168,8 +168,8 @@ static size_t escape(char out[ESCAPE_BYTES], shown_form form, uint32_t code)
     return (size_t)len;
 }
 
-/* What is shown of the front of the rest, which is not empty: a view of it, or what stands in
- * `made` instead. */
+/* The displayed form of the front of the rest, which is not empty: a view of it, or the text in
+ * `made`. */
 static bay_str next_shown(cursor *self, char made[ESCAPE_BYTES])
 {
     bay_str text = self->rest;
@@ -192,7 +192,7 @@ static bay_str next_shown(cursor *self, char made[ESCAPE_BYTES])
     return is_plain ? str_head(text, len) : (bay_str){made, escape(made, self->form, code)};
 }
 
-/* Bytes at the front that need no look: printable ASCII. */
+/* Bytes at the front that need no test: printable ASCII. */
 static size_t plain_run(bay_str text)
 {
     size_t len = 0;
@@ -269,7 +269,7 @@ size_t shown_copy(char *out, size_t size, bay_str text, shown_form form)
 
 bay_str shown_whole(bay_str text)
 {
-    size_t tail = 0; /* bytes after the last that begins a character */
+    size_t tail = 0; /* bytes after the last byte that begins a character */
     while (tail < 3 && tail < text.len &&
            ((unsigned char)text.at[text.len - 1 - tail] & 0xc0) == 0x80) {
         tail++;

@@ -42,7 +42,7 @@ bool str_eq_nocase(bay_str a, bay_str b)
     if (a.len == 0 || a.at == b.at) {
         return true;
     }
-    /* Most names that are compared differ: bit 5 aside, so do their ends. */
+    /* Most names that are compared differ in their first or last character, bit 5 aside. */
     if ((((a.at[0] ^ b.at[0]) | (a.at[a.len - 1] ^ b.at[a.len - 1])) & ~0x20) != 0) {
         return false;
     }

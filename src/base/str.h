@@ -1,4 +1,4 @@
-/* Small questions about bay_str. */
+/* Operations on bay_str. */
 #ifndef BASE_STR_H
 #define BASE_STR_H
 
@@ -34,14 +34,14 @@ static inline bool str_ends(bay_str text, bay_str suffix)
            (suffix.len == 0 || memcmp(text.at + text.len - suffix.len, suffix.at, suffix.len) == 0);
 }
 
-/* From `from` to the end; empty when it lies beyond. */
+/* From `from` to the end; empty if `from` is beyond the end. */
 static inline bay_str str_from(bay_str text, size_t from)
 {
     return from >= text.len ? (bay_str){text.at, 0} : (bay_str){text.at + from, text.len - from};
 }
 
-/* Copies `text` to `*at`, which has room for it, and moves `*at` behind it: for texts in one block
- * of memory. */
+/* Copies `text` to `*at`, which has room for it, and advances `*at` by its length: for several
+ * texts in one block of memory. */
 static inline bay_str str_put(char **at, bay_str text)
 {
     bay_str copy = {*at, text.len};
@@ -65,8 +65,8 @@ size_t str_find_last(bay_str text, char c);     /* text.len when absent */
 bool str_uint(bay_str text, uint64_t *out);     /* decimal digits only, no sign, no overflow */
 bool str_eq_secret(bay_str a, bay_str b);       /* time independent of content */
 uint64_t str_hash(bay_str text, uint64_t seed); /* keyed: safe against chosen keys */
-/* A pattern: '*' is any text, '?' one character, everything else itself. Time: at most the product of
- * both lengths, whatever the pattern. */
+/* Whether `text` matches `pattern`: '*' is any text, '?' one character, all else literal. Time: at
+ * most the product of both lengths, whatever the pattern. */
 bool str_glob(bay_str pattern, bay_str text);
 size_t str_distance(bay_str a, bay_str b); /* edits between two short words (<= 64 bytes) */
 

@@ -1,7 +1,7 @@
-/* glibc keeps freed memory in its arenas: only the end of one shrinks by itself, and one live block
- * behind a flood's pins all before it. malloc_trim(0) gives whole free pages back wherever they
- * lie. A large block is mapped by itself and unmapped when it is freed, but each that is freed
- * raises the bound, up to 32 MiB, from which on that is so; a bound that was set stays. */
+/* glibc keeps freed memory in its arenas: only the end of an arena shrinks by itself, and one live
+ * block at the end keeps all free memory before it. malloc_trim(0) returns all whole free pages. A
+ * large block has a mapping of its own and is unmapped when it is freed, but each such free raises
+ * the threshold for later blocks, up to 32 MiB; a threshold that was set explicitly stays. */
 #include "base/trim.h"
 
 #include <malloc.h>

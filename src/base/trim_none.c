@@ -1,4 +1,4 @@
-/* Where the C library has no such calls, or does it by itself. */
+/* For C libraries without such calls, or that return memory by themselves. */
 #include "base/trim.h"
 
 void trim_heap(void)
