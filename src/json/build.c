@@ -1,5 +1,5 @@
-/* Writing a document with its index. An open container's entry has the meaning that it has in the
- * reader: its `end` counts members, its `next` is the container around it. */
+/* Writes a document together with its index. The entry of an open container has the same meaning as
+ * in the reader: its `end` counts members, its `next` is the container around it. */
 #include "json/build.h"
 
 #include <string.h>
@@ -37,7 +37,7 @@ static void note_error(buf *out, bay_err err)
     out->err = out->err == BAY_OK ? err : out->err;
 }
 
-/* Room for `more` entries; NULL when there is none, or when the text has failed before. */
+/* Room for `more` entries; NULL without memory, or if the text has failed before. */
 static json_tape *make_room(json_index *self, buf *out, size_t more)
 {
     if (out->err != BAY_OK) {
@@ -65,8 +65,8 @@ static json_tape *make_room(json_index *self, buf *out, size_t more)
     return &self->tape[self->count];
 }
 
-/* Something stands, or will stand, from `start` to `end`: all before it but a comma was noted. What
- * is written behind the writer's back would make the index wrong. */
+/* Notes that the text from `start` to `end` is a token. Everything before it except a comma must
+ * have been noted: text that bypasses the writer would make the index wrong. */
 static void advance(json_index *self, size_t start, size_t end)
 {
     CHECK(start >= self->at && start - self->at <= 1);
@@ -147,8 +147,7 @@ void json_index_close(json_index *self, buf *out)
     count_member(self);
 }
 
-/* The entries from `at` on, up to that value's end, of a text whose value is to stand at `start`.
- */
+/* Adds the entries from `at` on, up to the end of that value, for a copy of its text at `start`. */
 static void add_copied(json_index *self, buf *out, json_val value, size_t start)
 {
     const json_tape *from = &value.doc->tape[value.at];
@@ -199,7 +198,7 @@ void json_index_raw(json_index *self, buf *out, size_t start)
         err = json_parse(&doc, text, &json_any_depth, &memory, NULL);
     }
     if (err == BAY_OK) {
-        /* with the white space that stands around it */
+        /* includes the white space around the value */
         size_t value_at = start + json_offset(json_root(&doc));
         advance(self, start, value_at);
         add_copied(self, out, json_root(&doc), value_at);
@@ -226,7 +225,7 @@ bay_err json_builder_view(json_builder *self, json_val *out)
     }
     bool is_whole = index->count > 0 && index->parent == no_parent && !self->writer.after_key &&
                     index->tape[0].next == index->count;
-    if (!is_whole) { /* nothing, two values, or something is open */
+    if (!is_whole) { /* nothing, two values, or an open container */
         return BAY_ERR_SYNTAX;
     }
     self->doc = (json_doc){buf_view(&self->text), index->tape, index->count, index->is_deep};
@@ -246,7 +245,7 @@ bay_err json_builder_end(json_builder *self, json_val *out)
     return err;
 }
 
-/* What was written, as a document whose containers may be open. */
+/* What was written so far, as a document whose containers may be open. */
 static json_doc partial(const json_builder *self)
 {
     const json_index *index = &self->index;

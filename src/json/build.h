@@ -1,17 +1,18 @@
-/* Lossless JSON, part three: documents that this process makes itself.
+/* Lossless JSON, part three: documents that this process makes.
  *
- * Parsing is for text from outside: a peer, a file, a store, a user of the public API. What this
- * process has just written is not parsed again:
+ * json_parse is for text from outside: a peer, a file, a store, a user of the public API. Text that
+ * this process has written is not parsed again:
  *
- * - Whoever passes a value to code that looks into it passes a json_val. One that is made new is
- *   written into a json_builder, which notes the index while the text is written. Parts of other
- *   documents (json_put_val, json_put_members) bring their index along: their text is copied, not
- *   read. For code that only passes the value on, json_raw gives the text of the same json_val.
- * - Whoever keeps a value for later keeps a clone (json_clone, json_clone_in), not its text.
- * - Text alone (a bay_str) goes where nobody looks into it, and a value without any text is
- *   JSON_NONE; for an object without members there is json_empty_object.
+ * - Code that reads a value gets a json_val. A new value is written with a json_builder, which
+ *   makes the index while it writes the text. Parts of other documents (json_put_val,
+ *   json_put_members) are copied with their index, without reading their text. Code that only
+ *   passes the value on uses json_raw, which returns the text of the same json_val.
+ * - Code that keeps a value for later keeps a clone (json_clone, json_clone_in), not its text.
+ * - Code that never reads a value gets its text alone (bay_str). A missing value is JSON_NONE; an
+ *   object without members is json_empty_object.
  *
- * tools/parses.txt lists each call of json_parse with its reason; tools/lint-text compares. */
+ * tools/parses.txt lists each call of json_parse with its reason; tools/lint-text checks the list.
+ */
 #ifndef JSON_BUILD_H
 #define JSON_BUILD_H
 
@@ -26,7 +27,7 @@ struct json_index {
     uint32_t cap;
     uint32_t parent; /* the innermost open container */
     bool is_deep;
-    size_t at; /* where the last thing that was noted ends */
+    size_t at; /* end of the last noted token */
 };
 
 typedef struct json_builder {
@@ -34,39 +35,39 @@ typedef struct json_builder {
     buf text;
     json_index index;
     arena *memory;
-    json_doc doc; /* what json_builder_view shows */
+    json_doc doc; /* returned by json_builder_view */
 } json_builder;
 
-/* A document whose text is at most `max_bytes` and whose index has at most the values that
- * json_default_limits allow; json_builder_end puts it into `memory`, which may be NULL if that is
- * not called. The writer that is returned is the builder's and good until its end: everything is
- * written through it, nothing into its buf. The builder must not move meanwhile. */
+/* A document whose text has at most `max_bytes` and whose index has at most the values that
+ * json_default_limits allow. json_builder_end stores it in `memory`, which may be NULL if that
+ * function is not called. The returned writer belongs to the builder and is valid until the builder
+ * ends. Write everything through it and nothing to its buf. The builder must not move meanwhile. */
 json_writer *json_builder_init(json_builder *self, arena *memory, size_t max_bytes);
-/* The same for secrets: memory that the text is written into is wiped, but for `memory`. */
+/* Like json_builder_init, for secrets: the builder's memory is wiped, except `memory`. */
 json_writer *json_builder_init_secret(json_builder *self, arena *memory, size_t max_bytes);
 
-/* Ends it, always; the document is copied into the arena. BAY_ERR_LIMIT, BAY_ERR_NOMEM: what stuck
- * while it was written; BAY_ERR_SYNTAX when it is not exactly one value; BAY_ERR_TYPE when a value
- * was missing. The document is marked deep if a part of it is: what was written around the parts
- * adds at most JSON_WRITER_DEPTH levels. */
+/* Ends the builder, also on failure, and copies the document to the arena. BAY_ERR_LIMIT,
+ * BAY_ERR_NOMEM: an error while writing; BAY_ERR_SYNTAX: not exactly one value; BAY_ERR_TYPE: a
+ * value was missing. The document is marked as deep if one of its parts is: the text around the
+ * parts adds at most JSON_WRITER_DEPTH levels. */
 bay_err json_builder_end(json_builder *self, json_val *out) BAY_MUST_CHECK;
-/* What was written, without a copy: good until it is written on or dropped, which must follow. The
- * errors are those of json_builder_end, without those of the arena. */
+/* The document without a copy, valid until more is written or the builder is dropped. The caller
+ * must drop it. Errors as for json_builder_end, except those of the arena. */
 bay_err json_builder_view(json_builder *self, json_val *out) BAY_MUST_CHECK;
-/* In place of json_builder_end: drops what was written. */
+/* Ends the builder without a document. */
 void json_builder_drop(json_builder *self);
 
-/* Inside an open container of `to`: the members or elements that `from` holds so far in the
- * container that is open there, which is of the same kind and has nothing open inside. `from` stays
- * open. */
+/* Writes the members or elements of the container that is open in `from` to the container that is
+ * open in `to`. Both have the same kind, and `from` has nothing open inside that container. `from`
+ * stays open. */
 void json_put_partial(json_writer *to, const json_builder *from);
-/* What was written so far: bytes that a clone of it would take. */
+/* Bytes that a clone of the text written so far would need. */
 size_t json_builder_clone_bytes(const json_builder *self);
-/* The first member of that name in the object that is open there, or JSON_MISSING: good until it is
- * written on. */
+/* The first member with this name in the innermost open object, or JSON_MISSING. Valid until more
+ * is written. */
 json_val json_builder_get(json_builder *self, bay_str key);
 
-/* {} : of no arena, good for ever, in any thread. */
+/* {}; belongs to no arena and is valid in any thread at any time. */
 json_val json_empty_object(void);
 
 #endif

@@ -1,7 +1,6 @@
-/* RFC 8785, without recursion. Two numbers stand beside each entry of the tape: `after`, in a key
- * the key that follows it in sorted order (0: none), in an object its first key in that order; and
- * `parent`, in a value what to go on with once it is written: its key in an object, in an array the
- * array. */
+/* RFC 8785, without recursion. Two numbers belong to each entry of the tape. `after`: of a key, the
+ * next key in sorted order (0: none); of an object, its first key in that order. `parent`: where
+ * writing continues after a value: of a member's value its key, of an element its array. */
 #include "json/canon.h"
 
 #include <stdlib.h>
@@ -20,14 +19,14 @@ typedef struct canon {
     buf *out;
     const json_doc *doc;
     uint32_t root;
-    uint32_t *after; /* both indexed from the root on */
+    uint32_t *after; /* both indexed from the root */
     uint32_t *parent;
     arena *memory;
     bay_diag *diag;
 } canon;
 
-/* UTF-16 sorts as UTF-8 does, but for surrogates: what needs a pair (f0 to f4) comes before U+E000
- * to U+FFFF (ee, ef). */
+/* UTF-16 order equals UTF-8 order except for surrogate pairs: characters that need a pair (f0 to
+ * f4) precede U+E000 to U+FFFF (ee, ef). */
 static int utf16_rank(unsigned char c)
 {
     if (c >= 0xf0) {
@@ -113,7 +112,7 @@ static bay_err put_number(canon *self, uint32_t at)
     return BAY_OK;
 }
 
-/* A key and its colon; its value comes next. */
+/* Writes a key and its colon; its value is next. */
 static bay_err put_key(canon *self, uint32_t key, uint32_t *out_value)
 {
     bay_err err = put_string(self, key);
@@ -123,8 +122,8 @@ static bay_err put_key(canon *self, uint32_t key, uint32_t *out_value)
     return err;
 }
 
-/* A scalar, or the beginning of a container. *out_next: the value to go on with, or `at` itself
- * when this one is complete. */
+/* Writes a scalar, or the beginning of a container. *out_next: the value to continue with, or `at`
+ * itself if this value is complete. */
 static bay_err put_value(canon *self, uint32_t at, uint32_t *out_next)
 {
     const json_tape *entry = &self->doc->tape[at];
@@ -157,8 +156,8 @@ static bay_err put_value(canon *self, uint32_t at, uint32_t *out_next)
     return put_key(self, first, out_next);
 }
 
-/* After the complete value `at`: its next sibling, or closes containers until one has more.
- * *out_next is the root once all is written. */
+/* After the complete value `at`: continues with its next sibling, or closes containers until one
+ * has more. *out_next is the root at the end. */
 static bay_err go_on(canon *self, uint32_t at, uint32_t *out_next)
 {
     const json_tape *tape = self->doc->tape;

@@ -1,4 +1,4 @@
-/* Lossless JSON's opposite: the one canonical form of a value, for signatures and digests. */
+/* The canonical form of a value, for signatures and digests. */
 #ifndef JSON_CANON_H
 #define JSON_CANON_H
 

@@ -1,5 +1,5 @@
-/* One value taken out of its document, with everything below it: text and index in one piece of
- * memory, exactly as large as they are. */
+/* Copies one value of a document with everything below it: text and index in one allocation of
+ * their exact size. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -8,7 +8,7 @@
 size_t json_clone_bytes(json_val value)
 {
     const json_tape *from = &value.doc->tape[value.at];
-    /* Both are parts of what was allocated once, so the sum is far from overflowing. */
+    /* Both are parts of one existing allocation, so the sum cannot overflow. */
     return sizeof(json_doc) + (from->next - value.at) * sizeof(json_tape) + from->end - from->start;
 }
 
@@ -54,7 +54,7 @@ bay_err json_clone_in(json_val value, arena *memory, json_val *out)
     return BAY_OK;
 }
 
-/* Where it stands, in order; the last entry is behind everything. */
+/* The places of `cut`, in order; the last entry is beyond all text. */
 static bay_err find_cuts(bay_str text, bay_str cut, arena *memory, uint32_t **out,
                          size_t *out_count)
 {
@@ -80,7 +80,7 @@ static bay_err find_cuts(bay_str text, bay_str cut, arena *memory, uint32_t **ou
     return BAY_OK;
 }
 
-/* Where `at` is when what stands before it is cut. */
+/* The place of `at` after the cuts before it. */
 static uint32_t place_after(const uint32_t *cuts, size_t count, size_t len, uint32_t at)
 {
     size_t low = 0;
@@ -109,7 +109,7 @@ bay_err json_clone_without(json_val value, bay_str cut, arena *memory, json_val 
         *out = err == BAY_OK ? made : *out;
         return err;
     }
-    json_doc *doc = (json_doc *)made.doc; /* a copy of ours, as are its index and its text */
+    json_doc *doc = (json_doc *)made.doc; /* a copy made here, like its index and its text */
     json_tape *tape = (json_tape *)doc->tape;
     char *text = (char *)doc->text.at;
     for (uint32_t i = 0; i < doc->count; i++) {

@@ -1,13 +1,12 @@
-/* The text behind a string's escapes. Works on spans the reader has validated. A surrogate without
- * its partner passes the reader but is no character: everything here says when it meets one.
- * Private to json/. */
+/* Decodes a string's escapes. The reader has validated the text, but it accepts a lone surrogate,
+ * which is not a character: each function here reports it. Private to json/. */
 #ifndef JSON_ESCAPE_H
 #define JSON_ESCAPE_H
 
 #include "patchbay/types.h"
 
-/* `*at` is a backslash; moves it behind the escape (or the pair of escapes) and returns the code
- * point. A lone surrogate comes back as itself. */
+/* `*at` is a backslash; advances it past the escape (or the pair of escapes) and returns the code
+ * point. A lone surrogate is returned as it is. */
 uint32_t json_escape_read(const char **at, const char *end);
 
 static inline bool json_is_surrogate(uint32_t code)
@@ -15,8 +14,8 @@ static inline bool json_is_surrogate(uint32_t code)
     return code >= 0xd800 && code <= 0xdfff;
 }
 
-/* The decoded bytes one by one, so that strings compare without memory. A lone surrogate gives the
- * three bytes that would encode it, and sets `is_broken`. */
+/* The decoded bytes one by one, so that strings are compared without memory. A lone surrogate gives
+ * the three bytes of its encoding and sets `is_broken`. */
 typedef struct json_chars {
     const char *at;
     const char *end;
@@ -33,7 +32,7 @@ static inline json_chars json_chars_of(bay_str inside)
 
 int json_chars_next(json_chars *self); /* 0..255, or -1 at the end */
 
-/* Are these two spans (either may have escapes) the same string? */
+/* Whether two spans, of which either may have escapes, are the same string. */
 bool json_chars_eq(bay_str a, bay_str b);
 
 #endif

@@ -1,4 +1,4 @@
-/* Numbers: a number is its text, and is only converted to what represents it exactly. */
+/* Numbers are kept as text and converted only to types that represent them exactly. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -129,15 +129,15 @@ bool json_is_integer(json_val value)
         digits++;
     }
     if (digits == raw.len) {
-        return true; /* what nearly all of them look like */
+        return true; /* the most frequent form */
     }
     json_decimal decimal = json_decimal_of(raw);
     int64_t places = json_decimal_magnitude(&decimal);
     return decimal.digits.len == 0 || (places >= 0 && (uint64_t)places >= decimal.count);
 }
 
-/* Rounds through strtod, on a text without a decimal point: the process's locale has no say. More
- * than 768 digits cannot tell two doubles apart, except by being more than nothing. */
+/* Rounds by strtod, on a text without a decimal point, so that the process's locale has no effect.
+ * Digits after the 768th distinguish two doubles only by not being zero. */
 static double round_slowly(const json_decimal *decimal, int64_t places)
 {
     enum { DIGITS = 800 };
@@ -186,7 +186,7 @@ bay_err json_double(json_val value, double *out)
     }
     int64_t exponent = places - (int64_t)decimal.count;
     if (decimal.digits.len > 0 && decimal.count <= 15 && exponent >= -22 && exponent <= 22) {
-        /* both factors are exact, so that the one operation rounds correctly */
+        /* both factors are exact, so the single operation rounds correctly */
         int64_t digits = 0;
         for (size_t i = 0; i < decimal.digits.len; i++) {
             char c = decimal.digits.at[i];
@@ -203,9 +203,9 @@ bay_err json_double(json_val value, double *out)
     return BAY_OK;
 }
 
-/* a's magnitude less b's, kept within ±2^56 or so. The exponents are as long as their senders like,
- * so their difference is formed digit by digit: once it is large it can only grow, and then no
- * shift of the point makes up for it. */
+/* a's magnitude minus b's, limited to about ±2^56. The exponents may be arbitrarily long, so the
+ * difference is formed digit by digit: once it is large it only grows, and no shift of the point
+ * compensates for it. */
 static int64_t magnitude_difference(const json_decimal *a, const json_decimal *b)
 {
     const int64_t large = (int64_t)1 << 56;
@@ -247,7 +247,7 @@ bool json_number_eq(bay_str a, bay_str b)
     return true;
 }
 
-/* Of two of the same magnitude: the first digit that differs decides, then the longer one. */
+/* For two numbers of the same magnitude: the first digit that differs decides, then the length. */
 static int cmp_digits(const json_decimal *a, const json_decimal *b)
 {
     size_t i = 0;
@@ -282,10 +282,10 @@ static uint64_t multiply_modulo(uint64_t a, uint64_t b, uint64_t modulus)
     return (uint64_t)((unsigned __int128)a * b % modulus);
 }
 
-/* With both numbers as integers X and S times powers of ten, neither ending in a zero digit, X ×
- * 10^n is to be divided by S: for n < 0 that cannot be, and otherwise the remainder is worked out
- * digit by digit and then for the n zeros. (An n beyond 10^18 is cut off there, which changes
- * nothing: sixty zeros hold all the twos and fives that S can have.) */
+/* Both numbers are written as integers X and S times powers of ten, neither ending in a zero digit.
+ * Then X × 10^n must be divisible by S. For n < 0 it is not; otherwise the remainder is calculated
+ * digit by digit and then for the n zeros. (n is limited to 10^18, which has no effect: sixty zeros
+ * contain all factors two and five that S can have.) */
 bay_err json_number_is_multiple(bay_str number, bay_str step, bool *out)
 {
     enum { MOST_DIGITS = 18 };
@@ -338,7 +338,7 @@ uint64_t json_number_hash(bay_str text, uint64_t seed)
     if (decimal.digits.len == 0) {
         return mix(seed, 0);
     }
-    const int64_t far = (int64_t)1 << 50; /* where magnitudes are cut off: all the same */
+    const int64_t far = (int64_t)1 << 50; /* the limit of magnitudes: no effect on the result */
     int64_t magnitude = json_decimal_magnitude(&decimal);
     magnitude = magnitude > far ? far : magnitude < -far ? -far : magnitude;
     uint64_t hash = mix(seed, (uint64_t)magnitude * 2 + decimal.is_negative);

@@ -1,11 +1,11 @@
-/* RFC 6901 (JSON Pointer), evaluated without memory: a token is compared with each key as both are
- * decoded. */
+/* RFC 6901 (JSON Pointer), evaluated without memory: a token is compared with each key while both
+ * are decoded. */
 #include "base/str.h"
 #include "json/escape.h"
 #include "json/json.h"
 #include "json/tape.h"
 
-/* ~ stands only before 0 or 1. */
+/* '~' is valid only before 0 or 1. */
 static bool is_token(bay_str token)
 {
     for (size_t i = 0; i < token.len; i++) {

@@ -1,12 +1,12 @@
-/* The reader: one pass over the text that validates it and writes the tape. No recursion: an open
- * container's own entry remembers the container around it.
+/* The reader: one pass over the text validates it and writes the tape. No recursion: the entry of
+ * an open container holds the container around it.
  *
- * The text's UTF-8 is validated first, as a whole. When it is broken somewhere, the part before is
- * still read, so that the earlier of two faults is the one reported.
+ * The UTF-8 of the whole text is validated first. If it is ill-formed somewhere, the part before is
+ * still read, so that the earlier of two errors is reported.
  *
  * The tape grows outside the arena (first on the stack, then on the heap, by doubling) and is
- * copied into the arena at its exact size: the arena's bound counts what the document needs, not
- * what its growth needed. */
+ * copied to the arena with its exact size: the arena's maximum counts only what the document needs.
+ */
 #include <string.h>
 
 #include "base/err.h"
@@ -28,7 +28,7 @@ typedef struct indexer {
     const byte *end;
     const json_scan *scan;
     json_tape *tape;
-    json_tape *heap; /* NULL while the tape is the scratch one */
+    json_tape *heap; /* NULL while the tape is on the stack */
     uint32_t count;
     uint32_t cap;
     uint32_t max_values;
@@ -40,7 +40,7 @@ typedef struct indexer {
     const byte *where;
 } indexer;
 
-/* Notes the failure; NULL, so that `return fail(…)` reads as one statement. */
+/* Notes the error; returns NULL, so that `return fail(…)` is one statement. */
 __attribute__((cold, noinline)) static const byte *fail(indexer *self, bay_err err,
                                                         const byte *where, const char *what)
 {
@@ -103,7 +103,7 @@ static bool is_hex(byte c)
     return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
 }
 
-/* `at` is a backslash; the byte after the escape, or NULL. */
+/* `at` is a backslash; returns the byte after the escape, or NULL. */
 static inline const byte *skip_escape(indexer *self, const byte *at)
 {
     if (self->end - at < 2) {
@@ -135,7 +135,8 @@ static inline const byte *skip_escape(indexer *self, const byte *at)
     return at + 6;
 }
 
-/* Most keys and words end within sixteen bytes: look there before calling the vector loop. */
+/* Most keys and words end within sixteen bytes, which are searched before the vector loop is
+ * called. */
 static inline const byte *string_stop(const indexer *self, const byte *at)
 {
     if (self->end - at >= 16) {
@@ -148,7 +149,8 @@ static inline const byte *string_stop(const indexer *self, const byte *at)
     return self->scan->string(at, self->end);
 }
 
-/* `at` is the opening quote. Fills the entry in; the byte after the closing quote, or NULL. */
+/* `at` is the opening quote. Fills in the entry; returns the byte after the closing quote, or NULL.
+ */
 static inline const byte *index_string(indexer *self, const byte *at, json_tape *slot,
                                        uint32_t index)
 {
@@ -233,7 +235,7 @@ static inline const byte *skip_word(indexer *self, const byte *at, const char *w
                                : fail(self, BAY_ERR_SYNTAX, at + i, "a value was expected");
 }
 
-/* A value that holds no others. Fills the entry in; the byte after the value, or NULL. */
+/* A scalar. Fills in the entry; returns the byte after the value, or NULL. */
 static inline const byte *index_scalar(indexer *self, const byte *at, json_tape *slot,
                                        uint32_t index)
 {
@@ -266,7 +268,7 @@ static inline const byte *index_scalar(indexer *self, const byte *at, json_tape 
     return stop;
 }
 
-/* The byte after the key's colon and the space around it, or NULL. */
+/* The byte after the key's colon and the white space around it, or NULL. */
 static inline const byte *index_key(indexer *self, const byte *at, json_tape *slot, uint32_t index)
 {
     if (at == self->end) {
@@ -289,7 +291,7 @@ static inline const byte *index_key(indexer *self, const byte *at, json_tape *sl
     return skip_space(at + 1, self->end);
 }
 
-/* One value from `at` on; the byte after it, or NULL. */
+/* Reads one value at `at`; returns the byte after it, or NULL. */
 static const byte *index_value(indexer *self, const byte *at)
 {
     const byte *end = self->end;
@@ -301,7 +303,7 @@ static const byte *index_value(indexer *self, const byte *at)
     bool is_object = false;
 
     for (;;) {
-        /* a member is due: in an object its name comes first */
+        /* a member is next: in an object its name comes first */
         if (count + is_object >= cap) {
             if (!grow(self, count, count + is_object + 1, at)) {
                 return NULL;
@@ -384,7 +386,7 @@ static bay_err index_text(indexer *self)
     return at != NULL ? BAY_OK : self->err;
 }
 
-/* The index at its exact size, where the document lives. */
+/* Copies the index, with its exact size, to where the document lives. */
 static bay_err reader_keep(const indexer *self, bay_str text, arena *memory, json_doc *out)
 {
     size_t bytes = self->count * sizeof(json_tape);

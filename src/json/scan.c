@@ -1,4 +1,4 @@
-/* The portable byte loops, eight bytes at a time, and the choice among the variants. */
+/* The portable byte loops, eight bytes at a time, and the selection of a variant. */
 #include "json/scan.h"
 
 #include <stdatomic.h>
@@ -44,7 +44,7 @@ const json_scan *json_scan_current(void)
 {
     const json_scan *scan = atomic_load_explicit(&chosen, memory_order_acquire);
     if (__builtin_expect(scan == NULL, 0)) {
-        /* two threads may both come here; they choose the same */
+        /* two threads may both select here; they select the same variant */
         json_scan_use(NULL);
         scan = atomic_load_explicit(&chosen, memory_order_acquire);
     }

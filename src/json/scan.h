@@ -1,6 +1,6 @@
-/* The byte loops that decide the reader's speed, in variants for what the processor offers. Every
- * variant gives the same answers; the portable one is the definition. The best is chosen once, at
- * first use; tests and benchmarks may choose another. Private to json/. */
+/* The byte loops that decide the reader's speed, in variants for different processors. Every
+ * variant returns the same results; the portable one is the definition. The fastest is selected at
+ * first use; tests and benchmarks may select another. Private to json/. */
 #ifndef JSON_SCAN_H
 #define JSON_SCAN_H
 
@@ -15,20 +15,20 @@ typedef struct json_scan {
     const char *name;
     /* The first quote, backslash or control byte (< 0x20) in [at, end), or end. */
     const unsigned char *(*string)(const unsigned char *at, const unsigned char *end);
-    /* Skips well-formed UTF-8: the first byte of the first ill-formed sequence, or end. */
+    /* Skips well-formed UTF-8: returns the first byte of the first ill-formed sequence, or end. */
     const unsigned char *(*utf8)(const unsigned char *at, const unsigned char *end);
 } json_scan;
 
-/* The variants this machine can run, the portable one first, the best one last. */
+/* The variants that this machine can run, from the portable one to the fastest one. */
 enum { JSON_SCAN_MAX = 4 };
 size_t json_scan_list(const json_scan *out[JSON_SCAN_MAX]);
 
-/* From now on, in all threads; NULL: the best. The answers do not change, only the speed. */
+/* Selects a variant for all threads; NULL: the fastest. It affects the speed only. */
 void json_scan_use(const json_scan *scan);
 const json_scan *json_scan_current(void);
 
 extern const json_scan json_scan_portable;
-/* Adds what the platform has to `out` (which holds `count`) and returns the new count. */
+/* Appends the platform's variants to `out` (which holds `count`) and returns the new count. */
 size_t json_scan_list_platform(const json_scan *out[JSON_SCAN_MAX], size_t count);
 
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
@@ -46,7 +46,7 @@ static inline uint64_t scan_load(const unsigned char *at)
 }
 
 /* A mask whose lowest set bit belongs to the first of eight bytes that is a quote, a backslash or a
- * control byte; 0 when there is none. (A borrow can only mark bytes above a true one.) */
+ * control byte; 0: none. (A borrow can only mark bytes above a real one.) */
 static inline uint64_t scan_stops(uint64_t word)
 {
     const uint64_t ones = 0x0101010101010101U;
@@ -57,7 +57,8 @@ static inline uint64_t scan_stops(uint64_t word)
     return found & (ones * 0x80);
 }
 
-/* Where the first of sixteen bytes is that is a quote, a backslash or a control byte; 16: none. */
+/* The position of the first of sixteen bytes that is a quote, a backslash or a control byte; 16:
+ * none. */
 #if defined(__SSE2__)
 static inline unsigned scan_stop_in_16(const unsigned char *at)
 {

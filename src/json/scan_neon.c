@@ -31,7 +31,7 @@ static const byte *string_neon(const byte *at, const byte *end)
     return json_scan_portable.string(at, end);
 }
 
-/* Text that begins with ASCII is often all ASCII; what is not is left to the portable loop. */
+/* Text that begins with ASCII is often all ASCII; the portable loop reads the rest. */
 static const byte *utf8_neon(const byte *at, const byte *end)
 {
     while (end - at >= 16 && vmaxvq_u8(vld1q_u8(at)) < 0x80) {

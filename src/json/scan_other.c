@@ -1,4 +1,4 @@
-/* Platforms without a variant of their own. */
+/* For platforms without a variant of their own. */
 #include "json/scan.h"
 
 #if !defined(__x86_64__) && !defined(__aarch64__)

@@ -1,10 +1,10 @@
-/* The byte loops for x86-64: SSE2, which every such processor has, and AVX2, which is asked for at
+/* The byte loops for x86-64: SSE2, which every such processor has, and AVX2, which is detected at
  * run time.
  *
- * UTF-8 under AVX2 is validated 32 bytes at a time by table look-up, after Keiser and Lemire,
- * "Validating UTF-8 in less than one instruction per byte" (2021): every error shows in two
- * neighbouring bytes, but for the number of continuation bytes, which the two before those decide.
- * A vector only says that something is wrong; the portable loop then says where. */
+ * With AVX2, UTF-8 is validated 32 bytes at a time by table look-up, after Keiser and Lemire,
+ * "Validating UTF-8 in less than one instruction per byte" (2021): two neighbouring bytes show
+ * every error except a wrong number of continuation bytes, which the two bytes before them show. A
+ * vector reports only that there is an error; the portable loop then finds its place. */
 #include "json/scan.h"
 
 #if defined(__x86_64__)
@@ -28,7 +28,7 @@ static inline unsigned stops_sse2(const byte *at)
     return (unsigned)_mm_movemask_epi8(found);
 }
 
-/* What is left of a text of 16 bytes or more is looked at together with bytes before it. */
+/* The rest of a text of 16 bytes or more is read together with bytes before it. */
 static const byte *string_sse2(const byte *at, const byte *end)
 {
     bool is_long = end - at >= 16;
@@ -50,7 +50,7 @@ static inline bool is_ascii_sse2(const byte *at)
     return _mm_movemask_epi8(_mm_loadu_si128((const __m128i *)at)) == 0;
 }
 
-/* Text that begins with ASCII is often all ASCII; what is not is left to the portable loop. */
+/* Text that begins with ASCII is often all ASCII; the portable loop reads the rest. */
 static const byte *utf8_sse2(const byte *at, const byte *end)
 {
     if (end - at >= 16 && end - at <= 32 && is_ascii_sse2(at) && is_ascii_sse2(end - 16)) {
@@ -94,7 +94,7 @@ AVX2 static const byte *string_avx2(const byte *at, const byte *end)
     return string_sse2(at, end);
 }
 
-/* What two neighbouring bytes may prove wrong; a bit in all three tables is an error. */
+/* Errors that two neighbouring bytes may show; a bit in all three tables is an error. */
 enum {
     TOO_SHORT = 1 << 0,         /* a lead byte without its continuation */
     TOO_LONG = 1 << 1,          /* a continuation byte after ASCII */
@@ -104,7 +104,7 @@ enum {
     OVERLONG_2 = 1 << 5,        /* c0, c1 */
     OVERLONG_4 = 1 << 6,        /* f0 and less than 90 */
     TOO_LARGE_MORE = 1 << 6,    /* f5 and above, and 8x */
-    TWO_CONTINUATIONS = 1 << 7, /* an error unless a lead byte stands two or three before */
+    TWO_CONTINUATIONS = 1 << 7, /* an error unless a lead byte is two or three bytes earlier */
     CARRY = TOO_SHORT | TOO_LONG | TWO_CONTINUATIONS,
 };
 
@@ -144,7 +144,7 @@ AVX2 static inline __m256i errors_avx2(__m256i text, __m256i before)
             _mm256_shuffle_epi8(first_high, high_nibbles(first)),
             _mm256_shuffle_epi8(first_low, _mm256_and_si256(first, _mm256_set1_epi8(0x0f)))),
         _mm256_shuffle_epi8(second_high, high_nibbles(text)));
-    /* a lead byte of three or four, two or three places earlier, asks for a continuation here */
+    /* a lead byte of three or four, two or three places earlier, needs a continuation byte here */
     __m256i third =
         _mm256_subs_epu8(EARLIER(text, before, 2), _mm256_set1_epi8((char)(0xe0 - 0x80)));
     __m256i fourth =
@@ -153,9 +153,8 @@ AVX2 static inline __m256i errors_avx2(__m256i text, __m256i before)
     return _mm256_xor_si256(asked, pair);
 }
 
-/* Lets the portable loop finish at `at`. All before it is well formed, but its last character may
- * not be complete: then from that character's lead byte on, which stands at most three bytes back.
- */
+/* The portable loop finishes at `at`. All text before is well-formed, but its last character may be
+ * incomplete: then it starts at that character's lead byte, at most three bytes earlier. */
 static const byte *finish_utf8(const byte *begin, const byte *at, const byte *end)
 {
     const byte *lead = at;
@@ -171,7 +170,7 @@ static const byte *finish_utf8(const byte *begin, const byte *at, const byte *en
 AVX2 static const byte *utf8_avx2(const byte *at, const byte *end)
 {
     const byte *begin = at;
-    if (end - at >= 32 && end - at <= 64) { /* as ids are: the two halves overlap */
+    if (end - at >= 32 && end - at <= 64) { /* typical for ids: the two halves overlap */
         __m256i both = _mm256_or_si256(_mm256_loadu_si256((const __m256i *)at),
                                        _mm256_loadu_si256((const __m256i *)(end - 32)));
         if (_mm256_movemask_epi8(both) == 0) {

@@ -1,4 +1,4 @@
-/* Strings: decoding and comparing what the reader left as it stood. */
+/* Strings: decoding and comparing the text that the reader has not decoded. */
 #include <string.h>
 
 #include "base/str.h"
@@ -84,7 +84,7 @@ bool json_chars_eq(bay_str a, bay_str b)
     return true;
 }
 
-/* Decodes into `out`, which has room for all of `inside` (no escape is shorter than its text). */
+/* Decodes to `out`, which has room for `inside` (an escape is never shorter than its text). */
 static bay_err decode(bay_str inside, char *out, size_t *out_len)
 {
     const json_scan *scan = json_scan_current();
@@ -226,7 +226,7 @@ bool json_is_utf8(bay_str text)
     return at == NULL || json_scan_current()->utf8(at, at + text.len) == at + text.len;
 }
 
-/* Of the first bytes, decoded: how the rest is written makes no difference then. */
+/* Hashes the first bytes, decoded, so that the spelling has no effect. */
 static uint64_t hash_string(json_val value, uint64_t seed)
 {
     enum { HASHED = 256 };

@@ -1,9 +1,9 @@
-/* The tape: one 16-byte entry for every value and every key, in document order. A container's entry
- * comes before its members; `next` is the entry after the whole value, so a walk skips subtrees.
+/* The tape: one 16-byte entry for each value and each key, in document order. A container's entry
+ * precedes its members; `next` is the entry after the whole value, so a walk skips subtrees.
  * Private to json/.
  *
  * While a container is open, its `end` counts members and its `next` is the entry of the container
- * around it: the nesting needs no stack of its own. */
+ * around it, so nesting needs no stack. */
 #ifndef JSON_TAPE_H
 #define JSON_TAPE_H
 
@@ -41,12 +41,12 @@ static inline bay_str tape_inside(const json_doc *doc, const json_tape *entry)
     return (bay_str){doc->text.at + entry->start + 1, entry->end - entry->start - 2};
 }
 
-/* An entry as four numbers that are worked on at one time. */
+/* An entry as four numbers that one instruction processes. */
 typedef uint32_t tape_four __attribute__((vector_size(16)));
 _Static_assert(sizeof(tape_four) == sizeof(json_tape), "an entry is four numbers");
 
-/* Copies the entries of whole values to where their text starts `bytes` earlier and their first
- * entry `entries` earlier; modulo 2^32, so that "earlier" may be later. */
+/* Copies the entries of whole values for a text that is `bytes` earlier and a first entry that is
+ * `entries` earlier; modulo 2^32, so that "earlier" may be later. */
 static inline void json_tape_move(json_tape *to, const json_tape *from, size_t count,
                                   uint32_t bytes, uint32_t entries)
 {
@@ -59,7 +59,7 @@ static inline void json_tape_move(json_tape *to, const json_tape *from, size_t c
     }
 }
 
-/* Ends an open container behind its last member; the one around it. */
+/* Closes an open container after its last member; returns the container around it. */
 static inline uint32_t json_tape_close(json_tape *entry, uint32_t end, uint32_t next)
 {
     uint32_t parent = entry->next;

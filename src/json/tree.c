@@ -1,4 +1,4 @@
-/* Looking around in an indexed document: kinds, members, elements, duplicates. */
+/* Navigation in an indexed document: kinds, members, elements, duplicates. */
 #include <string.h>
 
 #include "base/check.h"
@@ -54,7 +54,7 @@ static bool is_container(json_val value)
 }
 
 /* No recursion and no stack: a container inside another ends with it or before it, so the ends of
- * those that are open are at most `levels` numbers. */
+ * the open containers are at most `levels` numbers. */
 bool json_is_deeper(json_val value, uint32_t levels)
 {
     uint32_t ends[JSON_LEVELS_MOST];
@@ -119,7 +119,8 @@ bool json_next(json_iter *iter)
     return true;
 }
 
-/* Is the string at `entry` this text? Most keys have no escapes: then their bytes decide. */
+/* Whether the string at `entry` is this text. Most keys have no escapes: then their bytes decide.
+ */
 static inline bool is_named(const json_doc *doc, uint32_t at, bay_str key)
 {
     const json_tape *entry = &doc->tape[at];
@@ -174,7 +175,7 @@ bay_err json_pick(json_val object, const bay_str *keys, size_t count, json_val *
         return BAY_ERR_TYPE;
     }
     json_val found[PICK_MAX];
-    uint64_t lengths = 0; /* a key of another length needs no look */
+    uint64_t lengths = 0; /* a key of another length is not compared */
     for (size_t i = 0; i < count; i++) {
         found[i] = JSON_NONE;
         lengths |= length_bit(keys[i].len);
@@ -215,8 +216,8 @@ static bool is_same_key(const json_doc *doc, uint32_t a, uint32_t b)
     return json_chars_eq(left, right);
 }
 
-/* Compares each key with those before it: the quickest for a handful. The second of two equal ones,
- * or 0. */
+/* Compares each key with the previous ones: fastest for few members. Returns the second of two
+ * equal keys, or 0. */
 static uint32_t find_among_few(const json_doc *doc, uint32_t object)
 {
     uint32_t end = doc->tape[object].next;
@@ -246,7 +247,7 @@ static uint64_t hash_key(const json_doc *doc, uint32_t at, uint64_t seed, char *
     return str_hash((bay_str){decoded, len}, seed);
 }
 
-/* A hash set of entry indexes: linear in the members, whatever keys a peer chooses. */
+/* A hash set of entry indexes: linear in the members, for any keys that a peer may choose. */
 static bay_err find_among_many(const json_doc *doc, uint32_t object, size_t members,
                                uint32_t *out_second)
 {
@@ -262,7 +263,7 @@ static bay_err find_among_many(const json_doc *doc, uint32_t object, size_t memb
     while (cap < members * 2) {
         cap *= 2;
     }
-    uint32_t *slots = mem_array(cap, sizeof(*slots)); /* 0: free (the root is nobody's key) */
+    uint32_t *slots = mem_array(cap, sizeof(*slots)); /* 0: free (the root is never a key) */
     char *decoded = mem_alloc(longest);
     bay_err err = slots != NULL && decoded != NULL ? BAY_OK : BAY_ERR_NOMEM;
     uint64_t seed = rand_u64();

@@ -9,7 +9,7 @@ static bool is_between(unsigned char byte, unsigned char low, unsigned char high
     return byte >= low && byte <= high;
 }
 
-/* What may follow a lead byte: how many bytes, and the range of the first of them. */
+/* What may follow a lead byte: the number of bytes, and the range of the first of them. */
 static size_t lead(unsigned char byte, unsigned char *out_low, unsigned char *out_high)
 {
     *out_low = 0x80;
@@ -30,7 +30,7 @@ static size_t lead(unsigned char byte, unsigned char *out_low, unsigned char *ou
     return 0;
 }
 
-/* How many bytes at `at` fit the pattern of its lead byte; *out_is_whole: all that it asks for. */
+/* The number of bytes at `at` that fit the pattern of their lead byte; *out_is_whole: all of it. */
 static size_t fitting(const unsigned char *at, const unsigned char *end, bool *out_is_whole)
 {
     unsigned char low;
@@ -68,7 +68,7 @@ static inline bool is_continuation(unsigned char byte)
     return (byte & 0xc0) == 0x80;
 }
 
-/* Most text beyond ASCII is made of these two forms, whose second byte has no narrower range. */
+/* Most text beyond ASCII has one of these two forms, whose second byte has the full range. */
 static inline size_t common_sequence(const unsigned char *at, const unsigned char *end)
 {
     if (end - at >= 3 && is_continuation(at[1])) {

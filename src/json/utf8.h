@@ -12,11 +12,11 @@ const unsigned char *json_utf8_skip(const unsigned char *at, const unsigned char
 /* The length of the well-formed sequence at `at` (< end), or 0. */
 size_t json_utf8_sequence(const unsigned char *at, const unsigned char *end);
 
-/* How many bytes of an ill-formed sequence one U+FFFD replaces: its longest prefix that could have
- * begun a character, at least 1. */
+/* The number of bytes of an ill-formed sequence that one U+FFFD replaces: the longest prefix of a
+ * possible character, at least 1. */
 size_t json_utf8_broken(const unsigned char *at, const unsigned char *end);
 
-/* Encodes a code point; a surrogate is encoded like any other (the caller decides). */
+/* Encodes a code point; also a surrogate (the caller decides). */
 size_t json_utf8_put(char out[4], uint32_t code);
 
 #endif

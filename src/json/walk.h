@@ -1,5 +1,5 @@
-/* The index without a call for each step: for walks that every message pays for. A place is a
- * number: that of a value in its document. */
+/* Access to the index without function calls, for walks over every message. A place is the number
+ * of a value in its document. */
 #ifndef JSON_WALK_H
 #define JSON_WALK_H
 
@@ -12,13 +12,13 @@ static inline json_kind json_walk_kind(const json_doc *doc, uint32_t place)
     return tape_kind(&doc->tape[place]);
 }
 
-/* The place after the value: of what follows it in its container, or the container's end. */
+/* The place after the value: of the next value in its container, or the container's end. */
 static inline uint32_t json_walk_after(const json_doc *doc, uint32_t place)
 {
     return doc->tape[place].next;
 }
 
-/* A string's bytes as they stand between its quotes; false: it has escapes. */
+/* A string's bytes between its quotes; false: it has escapes. */
 static inline bool json_walk_text(const json_doc *doc, uint32_t place, bay_str *out)
 {
     const json_tape *entry = &doc->tape[place];
@@ -33,7 +33,7 @@ static inline uint32_t json_walk_four(const char *at)
     return four;
 }
 
-/* Is it that name? Two words decide of most names, without a call. */
+/* Whether it is this name. Comparing two words decides for most names, without a call. */
 static inline bool json_walk_same(bay_str text, const char *name, size_t len)
 {
     if (text.len != len || len < 4) {

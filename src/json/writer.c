@@ -1,5 +1,6 @@
-/* The writer. It keeps one bit a level (is a comma due?); everything else is in the buf, whose
- * first error stays. With an index (json/build.h) each value is noted where it was written. */
+/* The writer. It keeps one bit per level (whether a comma is due); everything else is in the buf,
+ * whose first error remains. With an index (json/build.h) each value is noted where it was written.
+ */
 #include "json/writer.h"
 
 #include <math.h>
@@ -21,7 +22,7 @@ void json_writer_init(json_writer *self, buf *out)
     *self = (json_writer){.out = out};
 }
 
-/* What stands before a value or a key. */
+/* Writes what precedes a value or a key. */
 static void separate(json_writer *self)
 {
     if (self->after_key) {
@@ -34,7 +35,7 @@ static void separate(json_writer *self)
     self->has_member |= self->depth > 0;
 }
 
-/* The value that was written from `start` on holds no others: a document that is built has it. */
+/* Notes a scalar that was written from `start` on, if the document has an index. */
 static inline void note_value(json_writer *self, size_t start)
 {
     if (self->index != NULL) {
@@ -122,7 +123,7 @@ void json_key_val(json_writer *self, json_val key)
     self->after_key = true;
 }
 
-/* With its quotes, and what stands behind them: all of it, or nothing. */
+/* Writes a word with its quotes and the text behind it: all of it, or nothing. */
 static void put_word(buf *out, bay_str word, bay_str behind)
 {
     if (word.len < SIZE_MAX - 8 && buf_reserve(out, word.len + 2 + behind.len)) {
@@ -238,7 +239,7 @@ void json_put_val(json_writer *self, json_val value)
 }
 
 /* The `count` most significant digits of a finite positive number (the last one rounded), and its
- * exponent: d.ddd × 10^exponent. Whatever the locale puts for a point is left out. */
+ * exponent: d.ddd × 10^exponent. The locale's decimal point is left out. */
 static int digits_of(double number, int count, char *out)
 {
     char text[48];
@@ -261,7 +262,7 @@ static bool reads_back(const char *digits, int count, int exponent, double numbe
     return strtod(text, NULL) == number;
 }
 
-/* The next larger number of as many digits. */
+/* The next larger number with as many digits. */
 static int next_digits(char *digits, int count, int exponent)
 {
     int i = count;
@@ -276,10 +277,10 @@ static int next_digits(char *digits, int count, int exponent)
     return exponent + 1;
 }
 
-/* The fewest digits that read back as `number` (finite, positive), without zeros at their end. */
+/* The fewest digits that read back as `number` (finite, positive), without trailing zeros. */
 static int shortest_digits(double number, char *out, int *out_exponent)
 {
-    /* fifteen digits find every shorter form too, once their zeros are gone; only numbers that have
+    /* fifteen digits find every shorter form, too, without trailing zeros; only numbers that have
      * lost precision (subnormals) must be tried from one digit on */
     int count = isnormal(number) ? 15 : 1;
     int exponent;
@@ -288,8 +289,8 @@ static int shortest_digits(double number, char *out, int *out_exponent)
         if (count == 17 || reads_back(out, count, exponent, number)) {
             break;
         }
-        /* below a power of two doubles lie twice as close: there the nearest digits may fall short
-         * of it and the next ones not */
+        /* below a power of two doubles are twice as dense: there the nearest digits may be too
+         * small and the next ones right */
         exponent = next_digits(out, count, exponent);
         if (reads_back(out, count, exponent, number)) {
             break;
@@ -302,7 +303,7 @@ static int shortest_digits(double number, char *out, int *out_exponent)
     return count;
 }
 
-/* Lays digits out as ECMAScript does: plain between 1e-7 and 1e21, else with an exponent. */
+/* Formats digits as ECMAScript does: plain between 1e-7 and 1e21, otherwise with an exponent. */
 static void put_digits(buf *out, const char *digits, int count, int exponent)
 {
     if (exponent >= 21 || exponent < -6) {
@@ -390,7 +391,7 @@ void json_put_members(json_writer *self, json_val object, const bay_str *except,
     }
 }
 
-/* As it is; there is room for it. */
+/* Appends the text unchanged; there is room for it. */
 static inline void put_quoted(buf *out, bay_str text)
 {
     char *to = out->at + out->len;
@@ -432,7 +433,7 @@ static void quote_span(buf *out, const json_scan *scan, const unsigned char *at,
     }
 }
 
-/* Is it a short text of ASCII without anything to escape? As keys and most names are. */
+/* Whether it is a short ASCII text without characters to escape, like keys and most names. */
 static inline bool is_simple(bay_str text)
 {
     const unsigned char *at = (const unsigned char *)text.at;
