@@ -63,7 +63,7 @@ int base64_digit(char c, bool url)
     return c == (url ? '_' : '/') ? 63 : -1;
 }
 
-/* Cuts the padding off; false when there is too much, too little, or any where none may be. */
+/* Removes the padding; false: too much, too little, or not allowed in this form. */
 static bool cut_padding(bay_str *text, base64_form form)
 {
     size_t pads = 0;
@@ -106,7 +106,7 @@ bay_err base64_decode(buf *out, bay_str text, base64_form form)
     }
     if ((bits & ((1U << count) - 1)) != 0) {
         out->len = start;
-        return BAY_ERR_SYNTAX; /* RFC 4648 section 3.5: two texts would mean the same bytes */
+        return BAY_ERR_SYNTAX; /* RFC 4648 section 3.5: two texts would encode the same bytes */
     }
     return BAY_OK;
 }

@@ -1,4 +1,4 @@
-/* The classes of every byte, in one table: see chars.h for what they mean. */
+/* The classes of every byte, in one table: chars.h defines them. */
 #include "wire/chars.h"
 
 #include <string.h>
@@ -31,7 +31,7 @@ static uint64_t word_at(const char *at)
     return word;
 }
 
-/* Not 0 when a byte of the word is below 0x20 or is 0x7f. */
+/* Not 0 if a byte of the word is below 0x20 or is 0x7f. */
 static uint64_t word_has_control(uint64_t word)
 {
     const uint64_t ones = 0x0101010101010101U;

@@ -1,4 +1,4 @@
-/* Which byte may stand where: one table for all codecs of this floor. */
+/* Which byte is allowed where: one table for all codecs of this module. */
 #ifndef WIRE_CHARS_H
 #define WIRE_CHARS_H
 
@@ -37,7 +37,7 @@ static inline int char_hex(char c)
     return low >= 'a' && low <= 'f' ? low - 'a' + 10 : -1;
 }
 
-/* How many bytes at the beginning are of one of the classes. */
+/* The number of leading bytes that are in one of the classes. */
 static inline size_t chars_span(bay_str text, unsigned classes)
 {
     size_t len = 0;
@@ -76,8 +76,8 @@ static inline bool chars_escapes_are_whole(bay_str text)
     return true;
 }
 
-/* True when no byte of a field value is a control byte (tab aside). Eight at a time: this is the
- * most of what reading a head costs. */
+/* True if no byte of a field value is a control byte (except tab). Reads eight bytes at a time:
+ * this is the largest part of the cost of reading a head. */
 bool chars_value_is_clean(bay_str value);
 
 #endif

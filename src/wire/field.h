@@ -1,10 +1,10 @@
-/* One header field, as every room above knows it. */
+/* One header field, for all modules above. */
 #ifndef WIRE_FIELD_H
 #define WIRE_FIELD_H
 
 #include "patchbay/types.h"
 
-/* `name` as sent (compare in any case), `value` without white space around it. */
+/* `name` as sent (compare without case), `value` without white space around it. */
 typedef struct http_field {
     bay_str name;
     bay_str value;

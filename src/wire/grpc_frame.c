@@ -1,6 +1,6 @@
-/* gRPC on the wire: frames, status text, time-outs, details. The states of the reader: in a head
- * (head_len < 5) or in a message (left bytes to come). Details are protobuf of three small messages
- * (Status, Any, ErrorInfo), read and written by hand: only lengths and strings occur. */
+/* gRPC's wire format: frames, status text, time-outs, details. The reader is in a head (head_len <
+ * 5) or in a message (`left` bytes remain). Details are three small protobuf messages (Status, Any,
+ * ErrorInfo), read and written here: they contain only lengths and strings. */
 #include "wire/grpc_frame.h"
 
 #include "base/str.h"
@@ -105,7 +105,7 @@ bay_err grpc_reader_next(grpc_reader *self, bay_str bytes, size_t *out_consumed,
         }
     }
     bay_str rest = str_from(bytes, used);
-    if (self->message.len == 0 && rest.len >= self->left) { /* whole: no copy */
+    if (self->message.len == 0 && rest.len >= self->left) { /* complete: no copy */
         *out = (bay_str){rest.at, self->left};
         *out_consumed = used + self->left;
         end_message(self);
@@ -155,9 +155,9 @@ static size_t encoded_len(char c)
     return c >= 0x20 && c <= 0x7e && c != '%' ? 1 : 3;
 }
 
-enum { EDGES = 4 }; /* what spaces at both ends cost more */
+enum { EDGES = 4 }; /* additional bytes for spaces at both ends */
 
-/* Where to cut so that what is written stays in bounds and no character is split. */
+/* Where to cut so that the encoded text stays within its limit and no character is split. */
 static size_t cut_at(bay_str text)
 {
     size_t len = 0;
@@ -191,7 +191,7 @@ void grpc_message_encode(buf *out, bay_str text)
     }
 }
 
-/* The length of the UTF-8 character at the front, 0 when it is none. */
+/* The length of the UTF-8 character at the front; 0: none. */
 static size_t character_len(bay_str text)
 {
     unsigned char first = (unsigned char)text.at[0];
@@ -335,7 +335,7 @@ static void put_text(buf *out, unsigned field, bay_str text)
     }
 }
 
-/* Writes by `write` into a buffer of its own, then that as a field: lengths come first. */
+/* Calls `write` with a buffer of its own, then writes the result as a field: lengths come first. */
 static void put_info(buf *out, const grpc_status *status)
 {
     buf info;
@@ -380,7 +380,7 @@ void grpc_details_write(buf *out, const grpc_status *status)
     } else {
         base64_encode(out, buf_view(&whole), BASE64_STANDARD);
         while (out->len > 0 && out->at[out->len - 1] == '=') {
-            out->len--; /* gRPC wants it bare */
+            out->len--; /* gRPC uses no padding */
         }
     }
     buf_fini(&any);
@@ -418,7 +418,7 @@ static bool skip(bay_str *from, size_t len)
     return true;
 }
 
-/* The next field of a message. BAY_ERR_EOF: there is none. */
+/* The next field of a message. BAY_ERR_EOF: none. */
 static bay_err take_field(bay_str *from, field *out)
 {
     uint64_t key = 0;
@@ -531,7 +531,7 @@ bay_err grpc_details_read(bay_str value, arena *memory, grpc_status *out)
 {
     buf bytes;
     buf_init(&bytes, GRPC_DETAILS_BYTES);
-    /* A field of this kind may be a list; the first counts. */
+    /* Fields of this kind may be lists; the first value is used. */
     value = str_trim(str_head(value, str_find(value, ',')));
     bay_err err = base64_decode(&bytes, value, BASE64_STANDARD_LOOSE);
     bay_str kept = {NULL, 0};

@@ -1,4 +1,4 @@
-/* What stands inside header values. */
+/* Reading and writing header values. */
 #include "wire/header.h"
 
 #include <arpa/inet.h>
@@ -45,7 +45,7 @@ void header_value_encode(buf *out, bay_str text)
     buf_str(out, SENTINEL_END);
 }
 
-/* The length of the UTF-8 sequence at the front, 0 when there is none: RFC 3629. */
+/* The length of the UTF-8 sequence at the front; 0: none. RFC 3629. */
 static size_t utf8_len(const unsigned char *at, size_t left)
 {
     unsigned char first = at[0];
@@ -103,8 +103,7 @@ bay_err header_value_decode(buf *out, bay_str value)
     return err;
 }
 
-/* Takes the text up to `separator` off the front of `rest`; separators inside quotes do not count.
- */
+/* Removes the text up to `separator` from the front of `rest`; ignores separators inside quotes. */
 static bay_str cut(bay_str *rest, char separator)
 {
     bool is_quoted = false;
@@ -228,7 +227,8 @@ static bool weight_is_zero(bay_str text)
     return true;
 }
 
-/* How closely a media range names the type: 3 in full, 2 by its first half, 1 by * / *, 0 not. */
+/* How specifically a media range names the type: 3 in full, 2 by its first half, 1 by * / *, 0 not
+ * at all. */
 static int range_rank(bay_str range, bay_str type)
 {
     if (str_eq_nocase(range, type)) {
@@ -243,7 +243,7 @@ static int range_rank(bay_str range, bay_str type)
     return is_half ? 2 : 0;
 }
 
-/* Reads the parameters of one range; false when its weight is malformed. */
+/* Reads the parameters of one range; false: malformed weight. */
 static bool read_weight(bay_str parameters, bool *out_is_admitted)
 {
     *out_is_admitted = true;
@@ -295,8 +295,7 @@ bay_err header_host_split(bay_str value, bay_str *out_host, uint16_t *out_port)
         return BAY_ERR_SYNTAX;
     }
     if (str_find(parts.host, ',') < parts.host.len) {
-        return BAY_ERR_SYNTAX; /* the grammar allows it, but two fields folded into one look like this
-                            */
+        return BAY_ERR_SYNTAX; /* the grammar allows it, but two joined fields look like this */
     }
     *out_host = parts.host;
     *out_port = parts.port;

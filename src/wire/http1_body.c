@@ -1,14 +1,14 @@
-/* Reading the body of an HTTP/1.1 message: by length, by chunks, or until the peer closes. Chunk
- * lines and trailers go through a state machine byte by byte, so any split gives the same; data is
- * passed on as spans of the caller's bytes.
+/* Reads the body of an HTTP/1.1 message: by length, by chunks, or until the peer closes. Chunk
+ * lines and trailers go through a state machine byte by byte, so the split of the input has no
+ * effect; data is returned as spans of the caller's bytes.
  *
- *   SIZE ──';'──► EXTENSION … ──CR──┐                ┌─(size > 0)─► DATA ─► DATA_CR ─► DATA_LF ─►
- * SIZE └────────────CR───────────────┴─► SIZE_LF ─────┤ └─(size = 0)─► TRAILER … ──empty line──►
- * DONE
+ *   SIZE ──';'──► EXTENSION … ──CR──┐             ┌─(size > 0)─► DATA ─► DATA_CR ─► DATA_LF ─► SIZE
+ *     └────────────CR───────────────┴─► SIZE_LF ──┤
+ *                                                 └─(size = 0)─► TRAILER … ──empty line──► DONE
  *
- * Every byte that is no data is framing. Each adds 1 to `excess`, each byte of data takes 1 from
- * it, and at framing_bytes the body is refused: a peer cannot make us read six bytes (or a hundred)
- * for each byte that counts towards body_bytes. */
+ * Every byte that is not data is framing. Each adds 1 to `excess`, each byte of data subtracts 1,
+ * and the body is refused at framing_bytes: otherwise a peer could send six bytes or more for each
+ * byte that counts towards body_bytes. */
 #include "wire/chars.h"
 #include "wire/http1.h"
 
@@ -73,7 +73,7 @@ static bay_err http1_body_refuse(http1_body *self, bay_err err, int status, cons
     return err;
 }
 
-/* To the next state of a chunk line; every byte of an extension counts. */
+/* Enters the next state of a chunk line and counts each byte of an extension. */
 static bay_err enter(http1_body *self, uint8_t next)
 {
     if (next != STATE_SIZE_LF && self->extension_left-- == 0) {
@@ -83,9 +83,9 @@ static bay_err enter(http1_body *self, uint8_t next)
     return BAY_OK;
 }
 
-/* RFC 9110 section 5.6.3: a recipient MUST parse for bad white space (BWS) and remove it. In a
- * chunk line RFC 9112 section 7.1.1 has it around ';' and '=' only: white space that ends the line
- * is in no grammar, and readers differ about it, so it stays refused. */
+/* RFC 9110 section 5.6.3: a recipient MUST parse for bad white space (BWS) and remove it. RFC 9112
+ * section 7.1.1 allows it in a chunk line around ';' and '=' only. White space at the end of the
+ * line is in no grammar and readers differ about it, so it is refused. */
 static bool is_bad_space(char c)
 {
     return c == ' ' || c == '\t';
@@ -127,7 +127,7 @@ static bay_err read_size_end(http1_body *self, char c)
     return BAY_OK;
 }
 
-/* Where an extension goes on with `c`, or STATE_FAILED: RFC 9112 section 7.1.1. */
+/* The state that `c` leads to within an extension, or STATE_FAILED: RFC 9112 section 7.1.1. */
 static uint8_t extension_next(uint8_t state, char c)
 {
     bool is_token = char_is(c, CHAR_TOKEN);
@@ -193,7 +193,7 @@ static bay_err read_data_end(http1_body *self, char c)
     return BAY_OK;
 }
 
-/* RFC 9110 section 6.5.1: fields that frame or route a message may not come behind it. */
+/* RFC 9110 section 6.5.1: fields for framing or routing are not allowed in a trailer. */
 static bool trailer_is_framing(const http1_body *self)
 {
     static const bay_str names[] = {
@@ -299,7 +299,7 @@ static bay_err read_frame_byte(http1_body *self, char c)
     }
 }
 
-/* How much of `available` is body now; 0 in a state that reads no data. */
+/* How many bytes of `available` are body; 0 in a state that reads no data. */
 static bay_err take_data(http1_body *self, size_t available, size_t *out_len)
 {
     uint64_t room = self->state == STATE_CLOSE ? self->body_bytes - self->total : self->remaining;

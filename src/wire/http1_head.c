@@ -1,9 +1,9 @@
-/* Reading the head of an HTTP/1.1 message, line by line.
+/* Reads the head of an HTTP/1.1 message, line by line.
  *
- * A line is looked at once it is whole, so what is reported cannot depend on how the bytes were
- * cut. `line_at` is the start of the first line not read, `scan_at` how far its end was searched
- * for: each byte is searched once and read once. Views in the table are kept as pointers and moved
- * along when the caller's run of bytes has moved.
+ * A line is read when it is complete, so the result does not depend on how the bytes were split.
+ * `line_at` is the start of the first unread line, `scan_at` the end of the searched part: each
+ * byte is searched once and read once. Views in the table are pointers, which are moved if the
+ * caller's run of bytes has moved.
  *
  *     START ──empty line──► START_AFTER_EMPTY ──line──► FIELDS ──empty line──► DONE
  *       └───────────────────────line─────────────────────┘ ▲└──field──┘ */
@@ -69,7 +69,7 @@ static bay_err read_content_length(http1_parser *self, bay_str value)
     return BAY_OK;
 }
 
-/* RFC 9112 section 6.1: a coding we do not understand is answered 501. */
+/* RFC 9112 section 6.1: an unknown coding is answered with 501. */
 static bay_err read_transfer_encoding(http1_parser *self, bay_str value)
 {
     if (self->head.is_chunked) {
@@ -295,8 +295,7 @@ static bay_err read_status_line(http1_parser *self, bay_str line)
     self->head.status = (int)status;
     rest = str_from(rest, 4);
     if (rest.len == 0) {
-        return BAY_OK; /* the space before an empty reason is often left out; nothing is ambiguous
-                        */
+        return BAY_OK; /* the space before an empty reason is often omitted; unambiguous */
     }
     if (rest.at[0] != ' ' || !chars_value_is_clean(rest)) {
         return refuse_syntax(self, "the reason phrase is malformed");
@@ -305,7 +304,7 @@ static bay_err read_status_line(http1_parser *self, bay_str line)
     return BAY_OK;
 }
 
-/* True when both name the same server, the scheme's default port being the same as none. */
+/* True if both name the same server; the scheme's default port equals no port. */
 static bool authority_is(bay_str target, bay_str authority, bay_str host_field)
 {
     bay_str hosts[2];
@@ -402,7 +401,7 @@ static bay_err read_line(http1_parser *self, bay_str line)
                                        : read_status_line(self, line);
 }
 
-/* Something that is no HTTP at all (a TLS hello, say) is refused at its first byte. */
+/* Input that is not HTTP at all (a TLS hello, for example) is refused at its first byte. */
 static bool may_begin(const http1_parser *self, bay_str bytes)
 {
     if (self->stage > STAGE_START_AFTER_EMPTY || self->line_at >= bytes.len) {

@@ -1,12 +1,12 @@
-/* Writing HTTP/1.1: heads from parts that are checked, so that no value of a caller can end a line
- * or start a header of its own; and chunk framing. */
+/* Writes HTTP/1.1: heads from checked parts, so that no value can end a line or begin another
+ * header, and chunk framing. */
 #include "base/check.h"
 #include "base/str.h"
 #include "wire/chars.h"
 #include "wire/header.h"
 #include "wire/http1.h"
 
-/* Takes back what a failed writer appended. */
+/* Removes what a failed writer appended. */
 static bay_err http1_write_settle(buf *out, size_t start, bay_err err)
 {
     if (err == BAY_OK) {
@@ -23,14 +23,15 @@ static bool is_space(char c)
     return c == ' ' || c == '\t';
 }
 
-/* A value without control bytes and without white space at its ends: a reader would trim that. */
+/* A value without control bytes and without white space at its ends, which a reader would remove.
+ */
 static bool value_is_valid(bay_str value)
 {
     return value.len == 0 || (!is_space(value.at[0]) && !is_space(value.at[value.len - 1]) &&
                               chars_value_is_clean(value));
 }
 
-/* Any visible ASCII: the target was made by uri.h or is a relayed one. */
+/* Any visible ASCII: uri.h made the target, or it is forwarded. */
 static bool target_is_valid(bay_str target)
 {
     for (size_t i = 0; i < target.len; i++) {

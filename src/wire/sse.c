@@ -1,13 +1,14 @@
-/* Server-sent events: the writer, and a decoder that reads line by line. A line that lies whole in
- * the caller's bytes is read where it is; only one that is cut is collected in `line`. Data of one
- * line, as most is, stays where it is as well, until the block ends or the caller's bytes do. */
+/* Server-sent events: the writer, and a decoder that reads line by line. A line that is complete in
+ * the caller's bytes is read in place; only a split line is collected in `line`. The data of an
+ * event with one data line, the usual case, also stays in place until the block or the caller's
+ * bytes end. */
 #include "wire/sse.h"
 
 #include "base/str.h"
 
 enum {
     LONGEST_FIELD = 16, /* field name, colon and space before the data of one line */
-    SMALL_BYTES = 64,   /* of memory, not worth giving back */
+    SMALL_BYTES = 64,   /* not worth freeing */
 };
 
 static const char byte_order_mark[3] = {'\xef', '\xbb', '\xbf'};
@@ -134,7 +135,7 @@ static bay_err set(buf *field, bay_str value)
     return field->err;
 }
 
-/* The caller's bytes go, or there is more than one line. */
+/* Copies the data when the caller's bytes end, or when there is more than one line. */
 static bay_err copy_whole(sse_decoder *self)
 {
     buf_str(&self->data, self->whole);
@@ -142,7 +143,7 @@ static bay_err copy_whole(sse_decoder *self)
     return self->data.err;
 }
 
-/* `stays`: the value lies in the caller's bytes. */
+/* `stays`: the value is in the caller's bytes. */
 static bay_err read_data(sse_decoder *self, bay_str value, bool stays)
 {
     if (!self->has_data && stays && value.len <= self->data.max) {
@@ -181,7 +182,7 @@ static bay_err read_field(sse_decoder *self, bay_str name, bay_str value, bool s
     return BAY_OK;
 }
 
-/* The empty line. True in is_done when the caller has something to see. */
+/* An empty line. Sets is_done if the caller gets a block. */
 static void end_block(sse_decoder *self)
 {
     if (self->has_id) {
@@ -197,7 +198,7 @@ static void end_block(sse_decoder *self)
     }
 }
 
-/* False: the block has too much beside its data. */
+/* False: the block has too many bytes that are not data. */
 static bool count_line(sse_decoder *self, bay_str line, size_t data)
 {
     self->excess += line.len + 1 - data;
@@ -226,7 +227,7 @@ static bay_err read_line(sse_decoder *self, bay_str line, bool stays)
     return read_field(self, str_head(line, colon), value, stays);
 }
 
-/* Drops one byte order mark at the start of the stream; false while it may still go on. */
+/* Skips one byte order mark at the start of the stream; false: it may continue. */
 static bool skip_mark(sse_decoder *self, bay_str bytes, size_t *at)
 {
     while (self->mark_at < sizeof(byte_order_mark)) {
@@ -234,7 +235,7 @@ static bool skip_mark(sse_decoder *self, bay_str bytes, size_t *at)
             return false;
         }
         if (bytes.at[*at] != byte_order_mark[self->mark_at]) {
-            buf_append(&self->line, byte_order_mark, self->mark_at); /* it was text */
+            buf_append(&self->line, byte_order_mark, self->mark_at); /* it was text after all */
             self->mark_at = sizeof(byte_order_mark);
             return true;
         }
@@ -244,8 +245,8 @@ static bool skip_mark(sse_decoder *self, bay_str bytes, size_t *at)
     return true;
 }
 
-/* One line's end in the caller's bytes; remembered, so that a stream with one kind of line end is
- * not searched again and again for the other. */
+/* The next end of line of one kind in the caller's bytes. The result is remembered, so that a
+ * stream with one kind of line end is not searched repeatedly for the other. */
 static size_t next_of(bay_str bytes, size_t at, char c, size_t *known)
 {
     if (*known < at || *known == SIZE_MAX) {
@@ -254,7 +255,7 @@ static size_t next_of(bay_str bytes, size_t at, char c, size_t *known)
     return *known;
 }
 
-/* Takes the piece of a line that ends at `end`; `is_whole` when a line end stands there. */
+/* Reads the piece of a line that ends at `end`; `is_whole`: a line end follows. */
 static bay_err read_piece(sse_decoder *self, bay_str piece, bool is_whole)
 {
     if (piece.len > self->line.max - self->line.len) {
@@ -339,7 +340,7 @@ void sse_decoder_trim(sse_decoder *self)
         buf_fini(&self->name);
     }
     if (!self->has_id && self->id.cap > SMALL_BYTES) {
-        buf_fini(&self->id); /* a stream whose events have ids will need it again */
+        buf_fini(&self->id); /* a stream whose events have ids will use it again */
     }
 }
 

@@ -1,4 +1,4 @@
-/* URIs by the grammar of RFC 3986: no repair, no guess. */
+/* URIs by the grammar of RFC 3986, without any repair. */
 #include "wire/uri.h"
 
 #include <arpa/inet.h>
@@ -93,8 +93,8 @@ static bool scheme_is_valid(bay_str text)
     return text.len > 0;
 }
 
-/* The length of the scheme, or text.len when there is none. A colon in the first segment that ends
- * no scheme is an error: RFC 3986 section 4.2. */
+/* The length of the scheme, or text.len without one. A colon in the first segment that ends no
+ * scheme is an error: RFC 3986 section 4.2. */
 static bay_err find_scheme(bay_str text, size_t *out_len)
 {
     for (size_t i = 0; i < text.len; i++) {
@@ -170,7 +170,7 @@ bool uri_same_origin(const uri *a, const uri *b)
            str_eq_nocase(a->host, b->host) && uri_port(a) == uri_port(b);
 }
 
-/* Goes back to before the last '/' of what was written. */
+/* The length up to the last '/' of what was written. */
 static size_t pop_segment(const char *path, size_t len)
 {
     while (len > 0) {
@@ -182,7 +182,7 @@ static size_t pop_segment(const char *path, size_t len)
     return len;
 }
 
-/* RFC 3986 section 5.2.4, in place; the new length. */
+/* RFC 3986 section 5.2.4, in place; returns the new length. */
 static size_t remove_dot_segments(char *path, size_t len)
 {
     size_t to = 0;
@@ -280,8 +280,7 @@ bay_err uri_resolve(buf *out, bay_str base, bay_str reference, bool *out_is_same
     bool should_have = parts.scheme.len > 0 ? parts.has_authority
                                             : parts.has_authority || base_parts.has_authority;
     if (err == BAY_OK && result.has_authority != should_have) {
-        err =
-            BAY_ERR_SYNTAX; /* dots removed from a path left "//" where an authority would stand */
+        err = BAY_ERR_SYNTAX; /* removing dots made a path begin with "//", like an authority */
     }
     if (err != BAY_OK) {
         out->len = start;

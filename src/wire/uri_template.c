@@ -1,6 +1,6 @@
-/* Matching a URI against a URI template. The template is a row of parts, each a literal or an
- * expression; the matcher keeps the set of places in the URI that the parts so far can have
- * reached, and moves the whole set over one part at a time. So nothing is ever tried twice. */
+/* Matches a URI against a URI template. The template is a sequence of parts, each a literal or an
+ * expression. The matcher keeps the set of positions in the URI that the parts so far can reach,
+ * and advances the whole set by one part at a time, so nothing is tried twice. */
 #include "base/check.h"
 #include "base/str.h"
 #include "wire/chars.h"
@@ -37,7 +37,7 @@ static size_t variable_len(bay_str text, bool *is_many)
     return count >= 1 && count <= 4 ? digits : 0;
 }
 
-/* `text` is what stands between the braces. */
+/* `text`: the text between the braces. */
 static bool read_expression(part *out, bay_str text)
 {
     *out = (part){.sign = '\0'};
@@ -61,7 +61,7 @@ static bool read_expression(part *out, bay_str text)
     }
 }
 
-/* Takes the next part off the front of `rest`; false when it is malformed. */
+/* Removes the next part from the front of `rest`; false: malformed. */
 static bool next_part(part *out, bay_str *rest)
 {
     if (rest->at[0] == '{') {
@@ -94,7 +94,7 @@ bay_err uri_template_check(bay_str text)
     return expressions > URI_TEMPLATE_EXPRESSIONS ? BAY_ERR_LIMIT : BAY_OK;
 }
 
-/* May `c` stand in an expansion of the expression, after its sign? */
+/* Whether `c` may occur in an expansion of the expression, after its sign. */
 static bool may_hold(const part *expression, char c)
 {
     if ((unsigned char)c <= ' ' || c == '\x7f') {
@@ -151,7 +151,7 @@ bool uri_template_matches(bay_str text, bay_str uri_text)
     sets[now][0] = true;
     while (text.len > 0) {
         part next;
-        CHECK(next_part(&next, &text)); /* uri_template_check has been here */
+        CHECK(next_part(&next, &text)); /* uri_template_check has accepted it */
         bool *to = sets[1 - now];
         memset(to, 0, uri_text.len + 1);
         if (next.literal.len > 0) {

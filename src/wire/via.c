@@ -4,8 +4,7 @@
 
 #include "wire/header.h"
 
-/* Where the next comma outside of a comment is; comments may stand inside each other. False: one is
- * never closed. */
+/* Finds the next comma outside of comments, which may be nested. False: a comment is not closed. */
 static bool find_comma(const bay_str *rest, size_t *out)
 {
     size_t depth = 0;
@@ -26,8 +25,8 @@ static bool find_comma(const bay_str *rest, size_t *out)
     return depth == 0;
 }
 
-/* Whoever leaves a comment open would hide in it all who write behind him, and us: from there on
- * brackets are letters like others. */
+/* An unclosed comment would hide all later entries, also this gateway's; from its '(' on, brackets
+ * are therefore ordinary characters. */
 static bay_str next_entry(bay_str *rest, bool *has_comments)
 {
     size_t end = 0;
