@@ -1,6 +1,6 @@
-/* Applying a node to a value: its type, the rules for its kind of value, composition, and what is
- * left unevaluated. The recursion is bounded by max_levels, the work by max_steps; reaching either
- * ends the whole check. */
+/* Applies a node to a value: its type, the rules for its kind of value, composition, and what
+ * remains unevaluated. max_levels limits the recursion, max_steps the work; reaching either ends
+ * the whole check. */
 #include "schema/check.h"
 
 #include "base/mem.h"
@@ -116,7 +116,7 @@ static bool check_const(check *self, const frame *at, const program_rule *one)
     return report_close(self);
 }
 
-/* The outermost resource in scope that has the anchor decides. */
+/* The outermost resource in scope with this anchor decides. */
 static uint32_t dynamic_target_of(check *self, const frame *at, const program_rule *one)
 {
     const dynamic_target *targets = self->schema->dynamic + one->b;
@@ -204,7 +204,7 @@ static bool check_if(check *self, const frame *at, const program_rule *one)
            (next == NODE_NONE || check_apply(self, next, at->value, at->marks, at->scope));
 }
 
-/* Out of line: most nodes have none, and it would burden every call with its registers. */
+/* Not inlined: most nodes have no composition, and its registers would make every call slower. */
 __attribute__((noinline)) static bool check_composition(check *self, const frame *at,
                                                         const program_rule *one)
 {
@@ -258,14 +258,14 @@ static bool check_rules(check *self, const frame *at, json_kind kind)
     const program_rule *rules = self->schema->rules;
     for (uint32_t i = at->node->ends[RULES_OBJECT]; i < at->node->ends[RULES_LAST]; i++) {
         if (!holds && (check_is_silent(self) || i >= at->node->ends[RULES_ANY])) {
-            return false; /* what is unevaluated is known only when all else holds */
+            return false; /* what is unevaluated is known only if everything else holds */
         }
         holds &= check_composition(self, at, &rules[i]);
     }
     return holds;
 }
 
-/* A node with rules of RULES_LAST sees what is evaluated at it and below, not beside it. */
+/* A node with rules of RULES_LAST counts what is evaluated at it and below, not beside it. */
 static bool check_seeing(check *self, frame *at, json_kind kind, marks into)
 {
     if (kind != JSON_ARRAY && kind != JSON_OBJECT) {
@@ -371,7 +371,7 @@ bay_err schema_check(const schema *self, json_val instance, schema_state *scratc
         check_begin(&c, self, instance, state);
         c.out = out;
         check_apply(&c, self->root, instance, 0, NULL);
-        out->is_cut |= c.err != BAY_OK; /* telling is more work than judging */
+        out->is_cut |= c.err != BAY_OK; /* reporting is more work than checking */
     }
     if (scratch == NULL) {
         schema_state_fini(&own);

@@ -1,8 +1,8 @@
-/* One check under way. check.c walks nodes and composition, check_object.c and check_array.c the
- * containers, check_scalar.c numbers and strings; report.c says what is wrong. Private to schema/.
+/* One check. check.c walks nodes and composition, check_object.c and check_array.c containers,
+ * check_scalar.c numbers and strings; report.c writes the failures. Private to schema/.
  *
- * A check runs once without a word and stops at the first failure; only then, and only when the
- * caller wants to hear, does it run again and report. */
+ * A check first runs without reports and stops at the first failure. If it fails and the caller
+ * wants reports, it runs again and writes them. */
 #ifndef SCHEMA_CHECK_H
 #define SCHEMA_CHECK_H
 
@@ -13,24 +13,24 @@ typedef struct check {
     const schema *schema;
     json_val root; /* the instance */
     schema_state *state;
-    schema_failures *out; /* NULL: no word */
+    schema_failures *out; /* NULL: no reports */
     uint64_t steps;       /* left */
     uint32_t levels;      /* left */
-    bay_err err;          /* BAY_ERR_LIMIT or BAY_ERR_NOMEM: there is no verdict */
-    const char *bound;    /* which one, of BAY_ERR_LIMIT */
+    bay_err err;          /* BAY_ERR_LIMIT or BAY_ERR_NOMEM: there is no result */
+    const char *bound;    /* the limit that was reached, with BAY_ERR_LIMIT */
     fixed_text sentence;  /* the one being written */
 } check;
 
-/* The resources around a node, innermost first; kept only when a dynamic reference may ask. */
+/* The resources around a node, innermost first; kept only if a dynamic reference may need them. */
 typedef struct scope {
     const struct scope *outer;
     uint32_t resource;
 } scope;
 
-/* Where a set of evaluated members or items begins in the state's words, plus 1; 0: nobody asks. */
+/* Where a set of evaluated members or items begins in the state's words, plus 1; 0: not needed. */
 typedef size_t marks;
 
-/* What one value is checked within. */
+/* The context in which one value is checked. */
 typedef struct frame {
     const program_node *node;
     json_val value;
@@ -38,10 +38,10 @@ typedef struct frame {
     const scope *scope;
 } frame;
 
-/* Does the value satisfy the node? False also after an error. */
+/* Whether the value satisfies the node. False also after an error. */
 bool check_apply(check *self, uint32_t number, json_val value, marks into, const scope *outer);
 
-/* The same without a word. Marks what it evaluates only if it holds. */
+/* Like check_apply, without reports. Marks what it evaluates only if the node is satisfied. */
 bool check_try(check *self, uint32_t number, json_val value, marks into, const scope *outer);
 
 bool check_number(check *self, const frame *at);
@@ -51,20 +51,19 @@ bool check_object(check *self, const frame *at);
 bool check_unevaluated_items(check *self, const frame *at, const program_rule *one);
 bool check_unevaluated_members(check *self, const frame *at, const program_rule *one);
 
-/* Two values as JSON Schema compares them: 1 is 1.0, and members have no order. */
+/* Equality as JSON Schema defines it: 1 equals 1.0, and the order of members is ignored. */
 bool check_equal(check *self, json_val a, json_val b);
 
 bool check_pattern(check *self, uint32_t which, json_val text, bool *out);
 
-/* The decoded text of a string, valid until the next call. False: it is no text (half of a pair of
- * surrogates), or an error. */
+/* The decoded text of a string, valid until the next call. False: a lone surrogate, or an error. */
 bool check_text(check *self, json_val value, bay_str *out);
 
-/* Takes from what is left; false (and an error) when that is not enough. */
+/* Subtracts from the remaining steps; false (and an error) if they are not enough. */
 bool check_spend(check *self, uint64_t steps);
 bool check_fail(check *self, bay_err err, const char *bound); /* false */
 
-/* A fresh set for `count` members; 0 on error. Given back with check_pop, latest first. */
+/* A new set for `count` members; 0: error. Released by check_pop, in reverse order. */
 marks check_push(check *self, size_t count);
 void check_pop(check *self, marks set);
 
@@ -90,7 +89,7 @@ static inline uint8_t check_type(json_kind kind)
     return types[kind];
 }
 
-/* Is nobody listening, so that the first failure ends it? */
+/* Whether nothing is reported, so that the first failure ends the check. */
 static inline bool check_is_silent(const check *self)
 {
     return self->out == NULL;
@@ -101,14 +100,14 @@ static inline json_val check_keyword(const check *self, const frame *at, const p
     return schema_place(self->schema, at->node->document, one->keyword);
 }
 
-/* Reporting. Each does nothing when nobody listens, and returns false. */
+/* Reporting. These functions do nothing if nothing is reported, and return false. */
 
-/* Opens a failure of `value` by `keyword` (a value of the schema); the sink for the rest of the
- * sentence behind its subject, or NULL. */
+/* Begins a failure of `value` by `keyword` (a value of the schema); returns the sink for the rest
+ * of the sentence after its subject, or NULL. */
 #define REPORT_COLD __attribute__((cold, noinline))
 REPORT_COLD fixed_text *report_open(check *self, json_val value, json_val keyword);
 REPORT_COLD bool report_close(check *self);
-/* A whole sentence: the subject, then this. */
+/* A whole sentence: the subject, followed by this text. */
 REPORT_COLD bool report(check *self, json_val value, json_val keyword, const char *format, ...)
     BAY_PRINTF(4, 5);
 REPORT_COLD bool report_type(check *self, json_val value, json_val keyword, uint8_t types);
@@ -116,9 +115,9 @@ REPORT_COLD bool report_enum(check *self, json_val value, json_val keyword);
 REPORT_COLD bool report_unknown_member(check *self, const frame *at, const program_members *names,
                                        json_val key);
 REPORT_COLD bool report_alternatives(check *self, const frame *at, const program_rule *one);
-void report_error(check *self); /* which bound was reached */
+void report_error(check *self); /* reports which limit was reached */
 
-/* Words for a value: a string ("ten"). */
+/* Describes a value: a string ("ten"). */
 void report_got(fixed_text *out, json_val value);
 
 #endif

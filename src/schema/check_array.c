@@ -1,4 +1,4 @@
-/* Arrays, and what it means for two values to be equal. */
+/* Arrays, and equality of two values. */
 #include "base/mem.h"
 #include "schema/check.h"
 
@@ -20,7 +20,7 @@ static json_val member_named(json_val object, json_val key, uint64_t *steps)
     return JSON_NONE;
 }
 
-/* Members in the same order are the rule; otherwise each is looked up. */
+/* Members are usually in the same order; otherwise each is looked up. */
 static bool equal_containers(json_val a, json_val b, uint64_t *steps, uint32_t depth)
 {
     if (json_count(a) != json_count(b)) {
@@ -76,7 +76,7 @@ bool check_equal(check *self, json_val a, json_val b)
     return (self->steps > 0 || check_spend(self, 1)) && holds;
 }
 
-/* Equal values have one hash; the order of members makes no difference. */
+/* Equal values have the same hash, whatever the order of members. */
 static uint64_t hash_value(json_val value, uint64_t seed, uint32_t depth)
 {
     enum { HASHED = 8 };

@@ -1,5 +1,6 @@
 /* Objects: one walk over the members serves properties, patternProperties, additionalProperties and
- * required. A member is looked up first where the schema's order suggests it, then by hash. */
+ * required. A member is looked up first at the position that the schema's order suggests, then by
+ * hash. */
 #include "schema/check.h"
 
 /* The name of a member in the table, or NULL. *next: the name after the last one found. */
@@ -27,7 +28,7 @@ static const member_name *find_name(check *self, const program_members *table, j
     return NULL;
 }
 
-/* Every pattern that the member's name matches has its say. *is_known: there was one. */
+/* Applies every pattern that matches the member's name. *is_known: at least one matched. */
 static bool check_patterns(check *self, const frame *at, const program_members *table, json_val key,
                            json_val value, bool *is_known)
 {

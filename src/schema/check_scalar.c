@@ -1,7 +1,7 @@
-/* Numbers and strings: compared as they are written, never through a double. */
+/* Numbers and strings: compared by their text, never as doubles. */
 #include "schema/check.h"
 
-/* The value is `digits` / 10^`scale`, if it is written in a few digits and without an exponent. */
+/* The value is `digits` / 10^`scale`, if the text has few digits and no exponent. */
 typedef struct number {
     bay_str raw;
     bool is_small;

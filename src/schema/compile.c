@@ -1,5 +1,5 @@
-/* Compiling, its beginning and end. Nodes are made when something refers to them and compiled one
- * after the other until none is left, so that a schema that refers to itself needs no recursion. */
+/* The beginning and the end of compiling. Nodes are created when something refers to them and
+ * compiled one after the other, so a schema that refers to itself needs no recursion. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,7 +110,8 @@ static int by_resource(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-/* Compiles what is waiting; then whatever a dynamic reference could meet, until nothing is new. */
+/* Compiles all nodes that are pending; then all that a dynamic reference could reach, until there
+ * are no new ones. */
 static void compile_all(compiler *self)
 {
     schema *out = self->self;
@@ -174,7 +175,7 @@ static void compiler_fini(compiler *self)
 
 bay_err schema_compile(json_val root, const schema_options *options, schema **out, bay_diag *diag)
 {
-    enum { NOTES = 64 }; /* the arena's bound: room for the index and for URIs beside the text */
+    enum { NOTES = 64 }; /* the arena's maximum: room for index and URIs beside the text */
     static const schema_options defaults = {0};
     options = options != NULL ? options : &defaults;
     if (root.doc == NULL) {

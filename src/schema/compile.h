@@ -1,6 +1,6 @@
-/* The compiler's parts: compile.c begins and ends, compile_index.c finds documents, resources and
- * anchors, compile_node.c turns keywords into rules. Errors stick: after the first, nothing more is
- * done. Private to schema/. */
+/* The parts of the compiler: compile.c begins and ends, compile_index.c finds documents, resources
+ * and anchors, compile_node.c turns keywords into rules. Errors stick: after the first one the
+ * compiler does nothing more. Private to schema/. */
 #ifndef SCHEMA_COMPILE_H
 #define SCHEMA_COMPILE_H
 
@@ -12,7 +12,7 @@ typedef struct place {
     bool is_dynamic; /* a $dynamicAnchor */
 } place;
 
-/* What is known of a document's places while compiling: by place, 0 for nothing. */
+/* What compiling knows of a document's places: by place; 0: nothing. */
 typedef struct source {
     uint32_t *node_of;
     uint32_t *resource_of; /* its number + 1 */
@@ -29,7 +29,7 @@ typedef struct dynamic_name {
     struct dynamic_name *next;
     dynamic_place *places;
     bool is_used;
-    size_t from; /* in the schema's dynamic targets, in the end */
+    size_t from; /* in the schema's dynamic targets, at the end */
     size_t count;
 } dynamic_name;
 
@@ -39,23 +39,23 @@ typedef struct compiler {
     const schema_limits *limits;
     bay_diag *diag;
     bay_err err;
-    size_t root_offset; /* of the schema in the caller's text */
+    size_t root_offset; /* the schema's offset in the caller's text */
     source *sources;
     size_t source_cap;
     size_t bytes;
     size_t values;
     uint64_t lookups;
-    bool is_late;            /* indexing what only a reference showed to be a schema */
+    bool is_late;            /* indexing a schema that only a reference showed to be one */
     map places;              /* "uri" and "uri#anchor" -> place */
     map pattern_of;          /* text -> its pattern's address in self->patterns */
     map dynamic_of;          /* name -> dynamic_name */
     dynamic_name *dynamic;   /* all of them */
-    uint32_t *dynamic_rules; /* rules whose b is still to be filled in */
+    uint32_t *dynamic_rules; /* rules whose b is not yet filled in */
     dynamic_name **dynamic_rule_names;
     size_t dynamic_rule_count, dynamic_rule_cap, dynamic_rule_name_cap;
 } compiler;
 
-/* Notes the first error, at a place (at UINT32_MAX: nowhere in particular), and returns it. */
+/* Notes the first error, with its place (UINT32_MAX: none), and returns it. */
 bay_err compile_fail(compiler *self, bay_err err, json_val where, const char *format, ...)
     BAY_PRINTF(4, 5);
 
@@ -65,21 +65,21 @@ bool compile_grow(compiler *self, void *array, size_t *cap, size_t count, size_t
 /* A copy of a string value's text that lives as long as the schema. */
 bool compile_text(compiler *self, json_val value, bay_str *out);
 
-/* Copies a document; its number, or UINT32_MAX. */
+/* Copies a document; returns its number, or UINT32_MAX. */
 uint32_t compile_document(compiler *self, bay_str uri, json_val from, schema_dialect dialect);
 
-/* Where `reference`, read in a resource, leads; false (and an error) when nowhere. */
+/* The place that `reference`, in a resource, refers to; false (and an error) if there is none. */
 bool compile_resolve(compiler *self, uint32_t resource, json_val reference, place *out,
                      bay_str *out_anchor);
 
-/* The node of a place; made, and left to be compiled, when there is none. NODE_NONE on error. */
+/* The node of a place; created and queued for compiling if there is none. NODE_NONE on error. */
 uint32_t compile_node_at(compiler *self, uint32_t document, uint32_t at);
 
 void compile_node(compiler *self, uint32_t number);
 
 dynamic_name *compile_dynamic_name(compiler *self, bay_str name);
 
-/* The keywords, with what is below them. */
+/* The keywords, and what they contain. */
 typedef enum keyword_shape {
     SHAPE_VALUE,
     SHAPE_SCHEMA,
@@ -164,12 +164,12 @@ typedef struct keyword {
     uint8_t dialects;
 } keyword;
 
-/* The keywords that `object`, a schema in a resource, has: out[id] is the value or JSON_NONE. */
+/* The keywords of `object`, a schema in a resource: out[id] is the value or JSON_NONE. */
 void compile_keywords(const program_resource *resource, json_val object,
                       json_val out[KEYWORD_COUNT]);
 extern const keyword compile_keyword_table[KEYWORD_COUNT];
 
-/* A meta-schema that is built in, or empty. */
+/* A built-in meta-schema, or empty. */
 bay_str schema_metaschema(bay_str uri, schema_dialect *out);
 extern const char schema_uri_2020_12[];
 extern const char schema_uri_draft_07[];

@@ -1,6 +1,6 @@
-/* Finding one's way: documents, the resources in them ($id), their anchors, and where a reference
- * leads. A document is walked once, along the keywords that hold schemas: an $id inside a constant
- * or under an unknown keyword names nothing. */
+/* Finds documents, the resources in them ($id), their anchors, and the places that references refer
+ * to. A document is walked once, along the keywords that contain schemas: an $id inside a constant
+ * or under an unknown keyword has no effect. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
@@ -50,8 +50,8 @@ void compile_keywords(const program_resource *where, json_val object, json_val o
     }
 }
 
-/* The key stays in the schema's arena. What is found late, under an unknown keyword, takes no name
- * from what was there. */
+/* The key stays in the schema's arena. A place that is found late, under an unknown keyword, does
+ * not replace a name. */
 static void name_place(compiler *self, bay_str name, json_val where, place found)
 {
     if (self->is_late && map_get(&self->places, name) != NULL) {
@@ -107,13 +107,13 @@ static const schema_document *supplied(const compiler *self, bay_str uri)
     return NULL;
 }
 
-/* A meta-schema of the caller's: its $vocabulary says which keywords mean something. */
+/* A meta-schema of the caller: its $vocabulary selects the keywords that have an effect. */
 static void read_vocabularies(compiler *self, json_val metaschema, json_val where,
                               program_resource *out)
 {
     static const struct {
         bay_str name;
-        int vocabulary; /* -1: nothing to switch on */
+        int vocabulary; /* -1: no effect */
     } known[] = {
         {STR_INIT("core"), -1},
         {STR_INIT("applicator"), VOCABULARY_APPLICATOR},
@@ -153,7 +153,7 @@ static void read_vocabularies(compiler *self, json_val metaschema, json_val wher
     }
 }
 
-/* What $schema says of a resource: the dialect, and which keywords it has. */
+/* Reads $schema of a resource: the dialect, and its keywords. */
 static void read_dialect(compiler *self, json_val value, program_resource *out)
 {
     bay_str uri;
@@ -186,7 +186,7 @@ static void read_dialect(compiler *self, json_val value, program_resource *out)
     }
 }
 
-/* A new resource; its number, or the one around it on error. */
+/* Adds a resource; returns its number, or the enclosing one's on error. */
 static uint32_t add_resource(compiler *self, program_resource one)
 {
     schema *out = self->self;
@@ -273,7 +273,7 @@ static void read_anchor(compiler *self, uint32_t number, place found, json_val v
     dynamic->places = one;
 }
 
-/* $id: the resource of this schema, a new one if it says so. */
+/* $id: the resource of this schema, a new one if it has an $id. */
 static uint32_t read_id(compiler *self, uint32_t around, place found, json_val object, json_val id,
                         bool is_root)
 {
@@ -343,7 +343,7 @@ static void index_below(compiler *self, uint32_t document, keyword_shape shape, 
     }
 }
 
-/* Recursion ends with the document's depth, which is bounded. */
+/* The document's depth, which is limited, limits the recursion. */
 static void index_schema(compiler *self, uint32_t document, json_val value, uint32_t number,
                          bool is_root)
 {
@@ -446,7 +446,7 @@ static bool count_lookups(compiler *self, size_t count, json_val where)
     return self->err == BAY_OK;
 }
 
-/* Is `value` at or below `at`, and in which child? The resource of the schema around it. */
+/* The resource of the schema around `at`, by walking down to the child that contains it. */
 static uint32_t resource_at(compiler *self, uint32_t document, uint32_t at)
 {
     const uint32_t *resource_of = self->sources[document].resource_of;
@@ -518,7 +518,7 @@ static bool read_token(bay_str *pointer, buf *out)
     return out->err == BAY_OK;
 }
 
-/* Follows a JSON pointer; JSON_NONE when it leads nowhere. */
+/* Follows a JSON pointer; JSON_NONE if it finds nothing. */
 static json_val follow(compiler *self, json_val from, bay_str pointer, json_val where)
 {
     buf token;
@@ -546,7 +546,7 @@ static json_val follow(compiler *self, json_val from, bay_str pointer, json_val 
     return value;
 }
 
-/* One that is built in; JSON_NONE when the URI names none. */
+/* A built-in meta-schema; JSON_NONE if the URI names none. */
 static json_val meta_schema(compiler *self, bay_str uri, schema_dialect *out_dialect, arena *memory)
 {
     bay_str text = schema_metaschema(uri, out_dialect);
@@ -560,7 +560,7 @@ static json_val meta_schema(compiler *self, bay_str uri, schema_dialect *out_dia
     return JSON_NONE;
 }
 
-/* The place that a URI without fragment names; loads the document if need be. */
+/* The place that a URI without fragment names; loads the document if necessary. */
 static const place *find_resource(compiler *self, uint32_t around, bay_str uri, json_val where)
 {
     const place *found = map_get(&self->places, uri);

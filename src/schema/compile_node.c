@@ -1,9 +1,9 @@
-/* Keywords into rules: one node at a time, each keyword checked for its form. */
+/* Turns keywords into rules, one node at a time, and checks the form of each keyword. */
 #include "base/mem.h"
 #include "schema/compile.h"
 
-/* The node being compiled. Nodes and rules may move while others are made: nothing here points
- * into them. */
+/* The node being compiled. Nodes and rules may move while others are created, so nothing here
+ * points to them. */
 typedef struct builder {
     compiler *compiler;
     uint32_t number;
@@ -71,7 +71,7 @@ static bool read_count(builder *self, keyword_id id, uint64_t *out)
     bay_err err = json_uint64(word(self, id), out);
     if (err == BAY_ERR_RANGE && json_is_integer(word(self, id)) &&
         json_raw(word(self, id)).at[0] != '-') {
-        *out = UINT64_MAX; /* more than anything can have */
+        *out = UINT64_MAX; /* more than any count */
     } else if (err != BAY_OK) {
         return wrong(self, id, "must be an integer that is not below 0");
     }
@@ -185,7 +185,7 @@ static bool has_engine(compiler *c)
     return c->self->engine != NULL;
 }
 
-/* The pattern of that text, compiled at its first use. */
+/* The number of the pattern with this text, compiled at its first use. */
 static uint32_t pattern_number(builder *self, json_val value)
 {
     compiler *c = self->compiler;
@@ -236,7 +236,7 @@ static void prepare_idn(builder *self, json_val where)
     }
     bay_err err =
         has_engine(self->compiler) ? format_idn_new(out->engine, out->idn) : BAY_ERR_NOMEM;
-    if (err != BAY_OK && err != BAY_ERR_UNSUPPORTED) { /* that: a library without PCRE2 */
+    if (err != BAY_OK && err != BAY_ERR_UNSUPPORTED) { /* the latter: a library without PCRE2 */
         compile_fail(self->compiler, err, where, "no memory for the schema");
     }
 }
@@ -346,7 +346,7 @@ static bool table_open(builder *self, program_members *made, size_t most_names)
     return true;
 }
 
-/* The name's number in the table, entered if need be; UINT32_MAX on error. */
+/* The name's number in the table, added if necessary; UINT32_MAX on error. */
 static uint32_t table_enter(builder *self, program_members *made, json_val key)
 {
     schema *out = self->compiler->self;
@@ -464,7 +464,7 @@ static void compile_members(builder *self)
     }
 }
 
-/* A list of names that the presence of `key` requires; they are read where they stand. */
+/* A list of names that the presence of `key` requires; the names stay in the schema's text. */
 static void add_dependent_names(builder *self, keyword_id id, json_val key, json_val names)
 {
     if (!json_is(names, JSON_ARRAY)) {
@@ -599,7 +599,8 @@ static rule_group group_of(const program_rule *one)
     return (rule_group)groups[one->kind];
 }
 
-/* By kind, and so by group; few, and nearly sorted. Dynamic references are noted by their place. */
+/* Sorts by kind, and so by group; there are few rules, nearly sorted. Records the places of dynamic
+ * references. */
 static void sort_rules(builder *self, uint32_t from)
 {
     schema *out = self->compiler->self;

@@ -1,4 +1,4 @@
-/* The formats' table, and those that are a few lines. */
+/* The table of formats, and the short ones. */
 #include "schema/format.h"
 
 #include "base/str.h"

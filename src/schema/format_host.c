@@ -102,7 +102,7 @@ static bool is_atom_character(int c, bool is_international)
            (c > 0 && c < 0x80 && strchr("!#$%&'*+-/=?^_`{|}~", c) != NULL);
 }
 
-/* The length of the local part, a dotted atom or a quoted string; 0 when it is neither. */
+/* The length of the local part, a dotted atom or a quoted string; 0: neither. */
 static size_t local_len(bay_str text, bool is_international)
 {
     size_t at = 0;

@@ -1,8 +1,7 @@
-/* Internationalised names: labels as IDNA2008 allows them, their Punycode, and the rule for names
- * that hold right-to-left labels. What Unicode says of a code point is asked of PCRE2, which knows
- * general categories, scripts and Bidi classes; what it does not know (stability under
- * normalisation, joining types) is approximated by ranges, as docs/schema.md says.
- * Sources: RFC 5890 to 5893, RFC 3492. */
+/* Internationalised names: the labels that IDNA2008 allows, their Punycode, and the rule for names
+ * with right-to-left labels. PCRE2 supplies general categories, scripts and Bidi classes of code
+ * points. What it does not have (stability under normalisation, joining types) is approximated by
+ * ranges, see docs/schema.md. Sources: RFC 5890 to 5893, RFC 3492. */
 #include "base/str.h"
 #include "schema/format.h"
 
@@ -77,7 +76,7 @@ bay_err format_idn_new(const pattern_engine *engine, pattern *out[IDN_PATTERNS])
 
 static bool matches(format_tools *tools, idn_pattern which, bay_str text)
 {
-    bool holds = which != IDN_HAS_RTL; /* where PCRE2 is left out, Unicode is not asked */
+    bool holds = which != IDN_HAS_RTL; /* without PCRE2, Unicode is not checked */
     if (tools->err == BAY_OK && tools->idn[which] != NULL) {
         tools->err = pattern_matches(tools->idn[which], tools->engine, text, tools->match,
                                      tools->steps, &holds);
@@ -108,7 +107,7 @@ static int digit_of(int c)
     return format_is_digit(c) ? c - '0' + 26 : format_is_letter(c) ? (c | 0x20) - 'a' : -1;
 }
 
-/* The code points that `text`, without its "xn--", spells; 0 when it spells none. */
+/* The code points that `text`, without its "xn--", encodes; 0: invalid. */
 static size_t decode(bay_str text, uint32_t out[LABEL_CODES])
 {
     size_t count = 0;
@@ -161,7 +160,7 @@ static char letter_of(uint32_t digit)
     return (char)(digit < 26 ? 'a' + digit : '0' + digit - 26);
 }
 
-/* One difference as digits of a changing base; false when there is no more room. */
+/* One difference as digits of a variable base; false: no room. */
 static bool put_delta(uint32_t delta, uint32_t bias, char out[LABEL_BYTES], size_t *len)
 {
     for (uint32_t k = 36;; k += 36) {
@@ -178,7 +177,7 @@ static bool put_delta(uint32_t delta, uint32_t bias, char out[LABEL_BYTES], size
     }
 }
 
-/* RFC 3492 section 6.3: the bytes behind "xn--"; 0 when they do not fit in a label. */
+/* RFC 3492 section 6.3: the bytes after "xn--"; 0: they do not fit in a label. */
 static size_t encode(const uint32_t *codes, size_t count, char out[LABEL_BYTES])
 {
     size_t len = 0;
@@ -234,7 +233,7 @@ static size_t put_utf8(char *out, uint32_t code)
     return more + 1;
 }
 
-/* Does a label, as Unicode text, keep to RFC 5891 section 4.2? */
+/* Whether a label, as Unicode text, satisfies RFC 5891 section 4.2. */
 static bool is_u_label(bay_str label, format_tools *tools)
 {
     bool has_hyphens = label.len >= 4 && label.at[2] == '-' && label.at[3] == '-';
@@ -267,7 +266,7 @@ bool format_a_label(bay_str label, format_tools *tools)
            matches(tools, IDN_BIDI_LABEL, (bay_str){text, len});
 }
 
-/* The label's length as an A-label; 0 when it is no label. */
+/* The label's length as an A-label; 0: invalid. */
 static size_t label_len(bay_str label, format_tools *tools)
 {
     uint32_t codes[LABEL_CODES];

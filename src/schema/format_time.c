@@ -2,7 +2,7 @@
 #include "base/str.h"
 #include "schema/format.h"
 
-/* `count` digits at the front of *text, which is moved behind them; -1 when they are not there. */
+/* `count` digits at the front of *text, which is advanced past them; -1: there are fewer. */
 static int digits(bay_str *text, size_t count)
 {
     int number = 0;
@@ -110,7 +110,7 @@ bool format_date_time(bay_str text, format_tools *tools)
            take_time(&text) && text.len == 0;
 }
 
-/* Elements in the order of `units`, each at most once and none left out between two. */
+/* Elements in the order of `units`, each at most once and without gaps. */
 static bool take_elements(bay_str *text, const char *units, bool *out_any)
 {
     size_t next = 0;

@@ -19,7 +19,7 @@ static bool is_sub_delimiter(int c)
     return is_among("!$&'()*+,;=", c);
 }
 
-/* RFC 3987: ucschar; iprivate too where that is allowed */
+/* RFC 3987: ucschar; also iprivate where it is allowed */
 static bool is_beyond_ascii(uint32_t c, bool is_query)
 {
     bool is_private = (c >= 0xe000 && c <= 0xf8ff) || c >= 0xf0000;
@@ -30,7 +30,7 @@ static bool is_beyond_ascii(uint32_t c, bool is_query)
     return is_character || (is_query && is_private && (c & 0xffff) <= 0xfffd);
 }
 
-/* Is every character unreserved, escaped, a sub-delimiter, or one of `more`? */
+/* Whether every character is unreserved, escaped, a sub-delimiter, or one of `more`. */
 static bool is_made_of(bay_str text, const char *more, bool is_iri, bool is_query)
 {
     for (size_t i = 0; i < text.len;) {
@@ -142,7 +142,7 @@ static bool is_reference(bay_str text, bool is_iri, bool needs_scheme, format_to
                is_made_of(str_from(text, slash), ":@/", is_iri, false);
     }
     if (scheme == 0 && str_find(text, ':') < str_find(text, '/')) {
-        return false; /* its first segment would be a scheme */
+        return false; /* its first segment would be read as a scheme */
     }
     return is_made_of(text, ":@/", is_iri, false);
 }
@@ -176,7 +176,7 @@ static size_t escape_len(bay_str text)
                : 0;
 }
 
-/* A name, its dots only between others, with :N or * behind it. */
+/* A variable name: dots only between other characters, optionally followed by :N or *. */
 static bool is_variable(bay_str text)
 {
     size_t at = 0;

@@ -1,5 +1,5 @@
-/* The two dialects' own schemas, so that a $ref to them works without any document. Ours say the
- * same as the published ones in one piece: 2020-12's vocabularies are not separate documents here.
+/* The meta-schemas of the two dialects, so that a $ref to them needs no document. They have the
+ * same content as the published ones in one document: 2020-12's vocabularies are not separate here.
  * Sources: draft-bhutton-json-schema-01 and -validation-01; draft-handrews-json-schema-01 and
  * -validation-01. */
 #include "base/str.h"
@@ -24,7 +24,7 @@ const char schema_uri_draft_07[] = "http://json-schema.org/draft-07/schema";
     "{\"anyOf\":[" TYPE ",{\"type\":\"array\",\"minItems\":1,\"uniqueItems\":true,"                \
     "\"items\":" TYPE "}]}"
 
-/* Keywords that both dialects write alike. */
+/* Keywords with the same meta-schema in both dialects. */
 #define COMMON                                                                                     \
     "\"$comment\":" TEXT ",\"title\":" TEXT ",\"description\":" TEXT ",\"default\":true,"          \
     "\"readOnly\":" YES_OR_NO ",\"writeOnly\":" YES_OR_NO ",\"examples\":{\"type\":\"array\"},"    \

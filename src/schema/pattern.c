@@ -1,7 +1,6 @@
-/* ECMA-262 regular expressions in PCRE2's writing. The grammar is read from end to end, so that
- * nothing of PCRE2's own (verbs, recursion, POSIX classes, inline options, \A, \K, \Q) gets
- * through, and what the two spell alike but mean differently is spelled out. Source:
- * ECMA-262 22.2.1, with the u flag. */
+/* Translates ECMA-262 regular expressions to PCRE2. The whole grammar is read, so that no extension
+ * of PCRE2 (verbs, recursion, POSIX classes, inline options, \A, \K, \Q) is accepted, and syntax
+ * with different meanings is rewritten. Source: ECMA-262 22.2.1, with the u flag. */
 #include "schema/pattern.h"
 
 #include "base/err.h"
@@ -11,7 +10,7 @@ typedef struct reader {
     bay_str text;
     size_t at;
     bool is_strict;
-    bool is_discarding; /* only the grammar matters: `out` is emptied again and again */
+    bool is_discarding; /* only the grammar matters: `out` is emptied repeatedly */
     buf *out;
     bay_diag *diag;
     bay_err err;
@@ -26,7 +25,7 @@ typedef struct reader {
     "\\x{200b}-\\x{2027}\\x{202a}-\\x{202e}\\x{2030}-\\x{205e}\\x{2060}-\\x{2fff}"                 \
     "\\x{3001}-\\x{fefe}\\x{ff00}-\\x{10ffff}"
 
-/* What an escape stands for: one character, or a class that is already written. */
+/* The value of an escape: one character, or a class that is written already. */
 enum { IS_CLASS = -1, IS_ERROR = -2 };
 
 static int fail_as(reader *self, bay_err err, size_t at, const char *what)
@@ -78,7 +77,7 @@ static int hex_digit(int c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* `count` hexadecimal digits; -1 when they are not there. */
+/* `count` hexadecimal digits; -1: there are fewer. */
 static int read_hex(reader *self, size_t count)
 {
     int code = 0;
@@ -98,7 +97,7 @@ static void put_code(reader *self, int code)
     buf_printf(self->out, "\\x{%x}", (unsigned)code);
 }
 
-/* Behind \u. */
+/* After \u. */
 static int read_unicode(reader *self)
 {
     if (pattern_take(self, '{')) {
@@ -196,7 +195,7 @@ static bay_str category(bay_str name)
     return name;
 }
 
-/* Behind \p or \P: {Name} or {Name=Value}. */
+/* After \p or \P: {Name} or {Name=Value}. */
 static int read_property(reader *self, char letter)
 {
     if (!pattern_take(self, '{')) {
@@ -238,7 +237,7 @@ static int put_class(reader *self, const char *outside, const char *inside, bool
     return IS_CLASS;
 }
 
-/* An escape that both inside and outside of brackets have; `self->at` is behind the backslash. */
+/* An escape that is valid inside and outside of brackets; `self->at` is after the backslash. */
 static int read_escape(reader *self, bool in_class)
 {
     int c = peek(self, 0);
@@ -292,7 +291,7 @@ static int read_escape(reader *self, bool in_class)
     return c;
 }
 
-/* One character as it stands: its code. The text is UTF-8 or was decoded to it. */
+/* One character: its code. The text is UTF-8. */
 static int read_character(reader *self)
 {
     int lead = peek(self, 0);
@@ -305,7 +304,7 @@ static int read_character(reader *self)
     return code;
 }
 
-/* An end of a range: a character, or IS_CLASS when it was a whole class. */
+/* An end of a range: a character, or IS_CLASS for a class. */
 static int read_class_atom(reader *self)
 {
     if (!pattern_take(self, '\\')) {
@@ -317,7 +316,8 @@ static int read_class_atom(reader *self)
     return read_escape(self, true);
 }
 
-/* Behind the '['. A '[' inside and whatever else PCRE2 could take amiss is written as a code. */
+/* After the '['. A '[' inside and other characters that PCRE2 could misread are written as codes.
+ */
 static void read_class(reader *self)
 {
     size_t start = self->at;
@@ -351,7 +351,7 @@ static void read_class(reader *self)
         } else if (high != IS_ERROR && self->is_strict) {
             pattern_fail(self, "a class cannot end a range");
         } else if (high != IS_ERROR && self->out->err == BAY_OK) {
-            put_code(self, '-'); /* is then itself */
+            put_code(self, '-'); /* then it is literal */
             if (high >= 0) {
                 put_code(self, high);
             }
@@ -390,7 +390,7 @@ static void check_counts(reader *self, bay_str counts)
     }
 }
 
-/* What may follow an atom. */
+/* Reads an optional quantifier after an atom. */
 static void read_quantifier(reader *self, bool may_repeat)
 {
     size_t counts = counts_len(self);
@@ -417,7 +417,7 @@ static void read_quantifier(reader *self, bool may_repeat)
     }
 }
 
-/* <name> at `self->at`, passed on as it stands. */
+/* <name> at `self->at`, copied unchanged. */
 static bool read_name(reader *self)
 {
     bay_str rest = str_from(self->text, self->at);
@@ -436,7 +436,7 @@ static bool read_name(reader *self)
     return true;
 }
 
-/* Behind the '('. *is_look: a look around, which cannot be repeated (ahead: only when strict). */
+/* After the '('. *is_look: a look-around, which cannot be repeated (look-ahead: only if strict). */
 static void read_group(reader *self, bool *may_repeat)
 {
     static const char *const kinds[] = {"?:", "?=", "?!", "?<=", "?<!"};
@@ -459,7 +459,7 @@ static void read_group(reader *self, bool *may_repeat)
     }
 }
 
-/* Behind a backslash, outside of brackets. */
+/* After a backslash, outside of brackets. */
 static void read_outer_escape(reader *self, bool *may_repeat)
 {
     int c = peek(self, 0);
@@ -486,7 +486,7 @@ static void read_outer_escape(reader *self, bool *may_repeat)
     }
 }
 
-/* A character that stands for itself, or must not stand alone. */
+/* A literal character, or one that is not allowed alone. */
 static void read_literal(reader *self)
 {
     int c = peek(self, 0);
@@ -506,7 +506,7 @@ static bay_err translate(reader *start)
     reader self = *start;
     bay_str text = self.text;
     buf *out = self.out;
-    bool may_repeat[DEEPEST]; /* of the groups that are open */
+    bool may_repeat[DEEPEST]; /* of the open groups */
     size_t depth = 0;
     while (self.at < text.len && self.err == BAY_OK && out->err == BAY_OK) {
         if (self.is_discarding) {
@@ -558,7 +558,7 @@ bay_err pattern_translate(bay_str text, bool is_strict, buf *out, bay_diag *diag
 
 bool pattern_is_valid(bay_str text)
 {
-    char room[1024]; /* more than any one step writes */
+    char room[1024]; /* more than any single step writes */
     buf discarded = {.at = room, .cap = sizeof(room), .max = sizeof(room)};
     reader self = {.text = text, .is_strict = true, .is_discarding = true, .out = &discarded};
     return translate(&self) == BAY_OK;

@@ -1,6 +1,5 @@
 /* `pattern` and `patternProperties`: ECMA-262 regular expressions on PCRE2, bounded. A pattern is
- * translated, since the two differ in what an escape means, and compiled once. Private to schema/.
- */
+ * translated, because some escapes differ in meaning, and compiled once. Private to schema/. */
 #ifndef SCHEMA_PATTERN_H
 #define SCHEMA_PATTERN_H
 
@@ -19,25 +18,25 @@ void pattern_engine_free(pattern_engine *self);
  * PCRE2), BAY_ERR_LIMIT, BAY_ERR_NOMEM. */
 bay_err pattern_new(const pattern_engine *engine, bay_str text, size_t max_bytes, pattern **out,
                     bay_diag *diag) BAY_MUST_CHECK;
-/* text: PCRE2's own writing, ours. */
+/* text: in PCRE2's syntax, from this library. */
 bay_err pattern_new_native(const pattern_engine *engine, bay_str text,
                            pattern **out) BAY_MUST_CHECK;
 void pattern_free(pattern *self);
 
-/* Does it match anywhere in `subject` (valid UTF-8)? *match is made at the first use and is
- * pattern_match_free's. Its work is counted down from *steps.
- * Errors: BAY_ERR_LIMIT (the steps are used up, or it backtracks too much), BAY_ERR_NOMEM. */
+/* Whether it matches anywhere in `subject` (valid UTF-8). *match is created at first use; free it
+ * with pattern_match_free. The work is subtracted from *steps.
+ * Errors: BAY_ERR_LIMIT (no steps remain, or too much backtracking), BAY_ERR_NOMEM. */
 bay_err pattern_matches(const pattern *self, const pattern_engine *engine, bay_str subject,
                         void **match, uint64_t *steps, bool *out) BAY_MUST_CHECK;
 void pattern_match_free(void *match);
 
-/* Appends PCRE2's writing of the ECMA-262 expression `text`. strict: only what the grammar with the
- * u flag has (as `format: regex` wants it); else also an escape before any punctuation, and lone
- * brackets and braces, as patterns in the wild have them.
- * BAY_ERR_SYNTAX with an offset in `diag`; BAY_ERR_UNSUPPORTED. */
+/* Appends the PCRE2 form of the ECMA-262 expression `text`. strict: only the grammar with the u
+ * flag (for `format: regex`); otherwise also an escape before any punctuation, and unpaired
+ * brackets and braces, which real patterns contain. BAY_ERR_SYNTAX with an offset in `diag`;
+ * BAY_ERR_UNSUPPORTED. */
 bay_err pattern_translate(bay_str text, bool is_strict, buf *out, bay_diag *diag) BAY_MUST_CHECK;
 
-/* Does `text` keep to the strict grammar? Allocates nothing. */
+/* Whether `text` satisfies the strict grammar. Allocates nothing. */
 bool pattern_is_valid(bay_str text);
 
 #endif

@@ -1,6 +1,6 @@
-/* PCRE2, bounded. A match is tried with a small allowance of backtracking first; only if that is
- * not enough with larger ones, each of them paid for beforehand, so that the work of a whole check
- * stays within its steps however many strings meet a costly pattern. */
+/* PCRE2, bounded. A match is tried with a small limit of backtracking first and then with larger
+ * ones. Each attempt is paid for in steps beforehand, so that the work of a whole check stays
+ * within its steps however many strings meet a costly pattern. */
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -106,7 +106,7 @@ static void pattern_match_finish(pattern *self)
     uint32_t all = 0;
     pcre2_pattern_info(self->code, PCRE2_INFO_ALLOPTIONS, &all);
     self->is_anchored = (all & PCRE2_ANCHORED) != 0;
-    pcre2_jit_compile(self->code, PCRE2_JIT_COMPLETE); /* without it, the interpreter serves */
+    pcre2_jit_compile(self->code, PCRE2_JIT_COMPLETE); /* if this fails, the interpreter is used */
 }
 
 bay_err pattern_new_native(const pattern_engine *engine, bay_str text, pattern **out)
@@ -125,7 +125,7 @@ bay_err pattern_new_native(const pattern_engine *engine, bay_str text, pattern *
 bay_err pattern_new(const pattern_engine *engine, bay_str text, size_t max_bytes, pattern **out,
                     bay_diag *diag)
 {
-    enum { WIDER = 64 }; /* \S is the longest one for its length */
+    enum { WIDER = 64 }; /* \S has the longest translation for its length */
     if (text.len > max_bytes) {
         return diag_set(diag, BAY_ERR_LIMIT,
                         "the regular expression has more than %zu bytes (max_pattern_bytes)",
@@ -136,7 +136,7 @@ bay_err pattern_new(const pattern_engine *engine, bay_str text, size_t max_bytes
     pattern *self = mem_zalloc(sizeof(*self));
     bay_err err = self != NULL ? pattern_translate(text, false, &translated, diag) : BAY_ERR_NOMEM;
     if (err == BAY_OK) {
-        buf_char(&translated, '\0'); /* so that there are bytes, even of an empty one */
+        buf_char(&translated, '\0'); /* so that the text is never NULL */
         err = translated.err;
     }
     if (err == BAY_OK) {
@@ -163,8 +163,8 @@ void pattern_free(pattern *self)
     }
 }
 
-/* An expression that may begin anywhere is tried everywhere: that may be quadratic, and PCRE2's
- * limits do not see it. */
+/* An expression that may begin anywhere is tried at every position, which may be quadratic; PCRE2's
+ * limits do not count that. */
 static uint64_t cost_of(const pattern *self, size_t bytes)
 {
     uint64_t cost = bytes / 16;

@@ -1,5 +1,5 @@
-/* The place of pattern_match.c in a library that is built without PCRE2: a schema that needs a
- * regular expression is refused when it is compiled, so none is ever checked without it. */
+/* Replaces pattern_match.c in a library without PCRE2: compiling refuses a schema that needs a
+ * regular expression, so no check ever needs one. */
 #include "base/err.h"
 #include "base/mem.h"
 #include "schema/pattern.h"
@@ -39,7 +39,7 @@ bay_err pattern_new_native(const pattern_engine *engine, bay_str text, pattern *
 
 void pattern_free(pattern *self)
 {
-    (void)self; /* NULL: there is none */
+    (void)self; /* always NULL */
 }
 
 bay_err pattern_matches(const pattern *self, const pattern_engine *engine, bay_str subject,

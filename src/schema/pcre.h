@@ -1,4 +1,4 @@
-/* The one place that says which PCRE2 is meant. */
+/* Selects the PCRE2 variant, for all files. */
 #ifndef SCHEMA_PCRE_H
 #define SCHEMA_PCRE_H
 

@@ -1,5 +1,5 @@
-/* Pointers are worked out only for what is reported: from the root down, into the child whose part
- * of the document the target lies in. */
+/* Pointers are determined only for reports: from the root down, at each level into the child that
+ * contains the target. */
 #include "schema/place.h"
 
 #include <stdarg.h>
@@ -45,7 +45,7 @@ void fixed_short(fixed_text *self, bay_str text, size_t most)
     fixed_lit(self, "...");
 }
 
-/* The child of `container` that holds the target; false when the target is the container or one of
+/* The child of `container` that contains the target; false: the target is the container or one of
  * its keys. */
 static bool step(json_val container, json_val target, json_iter *out, size_t *out_index)
 {

@@ -1,16 +1,15 @@
-/* Text of bounded length, and where things are: JSON pointers found from a place alone. Private to
- * schema/. */
+/* Texts of bounded length, and JSON pointers determined from a place. Private to schema/. */
 #ifndef SCHEMA_PLACE_H
 #define SCHEMA_PLACE_H
 
 #include "base/str.h"
 #include "json/json.h"
 
-/* Writes into the caller's bytes; what does not fit is left out, and noted. */
+/* Writes to the caller's bytes; text that does not fit is dropped, and noted. */
 typedef struct fixed_text {
     char *at;
     size_t len;
-    size_t cap; /* one more byte is there, for a NUL */
+    size_t cap; /* one more byte follows, for a NUL */
     bool is_cut;
 } fixed_text;
 
@@ -18,14 +17,14 @@ void fixed_str(fixed_text *self, bay_str text);
 void fixed_printf(fixed_text *self, const char *format, ...) BAY_PRINTF(2, 3);
 #define fixed_lit(self, literal) fixed_str((self), STR(literal))
 
-/* At most `most` bytes of a text, cut between characters, with "..." for what is missing. */
+/* At most `most` bytes of a text, cut between characters, with "..." for the rest. */
 void fixed_short(fixed_text *self, bay_str text, size_t most);
 
 /* The JSON pointer from `root` to a value (or a key: then to its object) at or below it. Escapes in
  * keys stay as they are written. */
 void fixed_pointer(fixed_text *self, json_val root, json_val target);
 
-/* Is `target` a key of an object? (Then no pointer leads to it.) */
+/* Whether `target` is a key of an object. (No pointer refers to a key.) */
 bool place_is_key(json_val root, json_val target);
 
 #endif

@@ -1,10 +1,9 @@
-/* The compiled form: flat arrays made once. Private to schema/.
+/* The compiled form: flat arrays, created once. Private to schema/.
  *
- * The schema's text (and that of every document it reaches) is copied and indexed again, so that a
- * place in it is a json_val; constants, limits and names are read where they stand. A node is a
- * schema at one place, applied to one value; its rules lie together, those for each kind of value
- * in a range of their own. Whatever a failure has to name is found from the place, when it is
- * needed. */
+ * The schema's text (and the text of every document it refers to) is copied with its index, so that
+ * a place in it is a json_val; constants, limits and names are read there. A node is a schema at
+ * one place, applied to one value. Its rules are adjacent, and those for each kind of value are a
+ * range. What a report names is found from the place when it is needed. */
 #ifndef SCHEMA_PROGRAM_H
 #define SCHEMA_PROGRAM_H
 
@@ -13,8 +12,8 @@
 #include "schema/pattern.h"
 #include "schema/schema.h"
 
-/* Which values a rule looks at. A node's rules are sorted by it; RULES_LAST run after all others,
- * since they need to know what the others have evaluated. */
+/* The values that a rule applies to. A node's rules are sorted by it; RULES_LAST run after all
+ * others, because they need to know what the others have evaluated. */
 typedef enum rule_group {
     RULES_NUMBER,
     RULES_STRING,
@@ -65,12 +64,12 @@ typedef enum rule_kind {
 #undef RULE_ENUM
 } rule_kind;
 
-enum { NODE_NONE = 0 }; /* the first node is none */
+enum { NODE_NONE = 0 }; /* node 0 is unused */
 
-/* What a and b are: a node; or where a list of nodes begins, and how many; or an index. */
+/* a and b are a node; or the start and the length of a list of nodes; or an index. */
 typedef struct program_rule {
     uint8_t kind;     /* rule_kind */
-    bool is_small;    /* of a number: `small` is it */
+    bool is_small;    /* of a number: its value is `small` */
     bool is_assumed;  /* minContains: 0 */
     uint32_t keyword; /* its value's place in the node's document */
     uint32_t a;
@@ -95,7 +94,7 @@ typedef struct program_node {
     uint32_t at;
     uint32_t resource;   /* for the dynamic scope */
     uint8_t types;       /* 0: nothing is valid (false) */
-    uint8_t busy;        /* the types of value that a rule looks at */
+    uint8_t busy;        /* the types of value that a rule applies to */
     bool sees_evaluated; /* has a rule of RULES_LAST */
     uint32_t from;       /* its rules */
     uint32_t ends[RULE_GROUPS];
@@ -105,7 +104,7 @@ typedef struct program_node {
 typedef struct member_name {
     bay_str text;
     uint32_t child;  /* or NODE_NONE */
-    uint8_t bit;     /* of the set of required names, if below MOST_BITS */
+    uint8_t bit;     /* in the set of required names, if below MOST_BITS */
     bool is_defined; /* in `properties` */
 } member_name;
 
@@ -121,12 +120,12 @@ typedef struct program_members {
     uint32_t pattern_count;
     uint32_t additional;    /* node, or NODE_NONE */
     bool is_closed;         /* additionalProperties: false */
-    uint64_t required;      /* bits that must be seen */
+    uint64_t required;      /* bits that must be set */
     uint32_t more_required; /* first of more_count names (numbers) in the lists: without a bit */
     uint32_t more_count;
 } program_members;
 
-/* A dynamic anchor's nodes, one a resource, by resource. */
+/* The nodes of a dynamic anchor, one per resource, sorted by resource. */
 typedef struct dynamic_target {
     uint32_t resource;
     uint32_t target;
@@ -183,8 +182,8 @@ static inline json_val schema_place(const schema *self, uint32_t which, uint32_t
     return (json_val){self->documents[which].doc, at};
 }
 
-/* Names are short, and mostly the ones expected: a call to memcmp costs more than the comparison.
- */
+/* Names are short and usually equal to the expected one: a call of memcmp costs more than this
+ * comparison. */
 static inline bool schema_name_eq(bay_str a, bay_str b)
 {
     if (a.len != b.len) {
@@ -218,7 +217,7 @@ static inline bool schema_name_eq(bay_str a, bay_str b)
     return true;
 }
 
-/* Keyed: names are chosen by strangers. */
+/* Keyed: peers choose the names. */
 static inline uint64_t schema_name_hash(bay_str name, uint64_t seed)
 {
     uint64_t hash = seed ^ (name.len * 0x9e3779b97f4a7c15U);

@@ -1,5 +1,5 @@
-/* What is wrong, in sentences that a language model can act on: which value, what it must be, what
- * it is. Everything is written into the caller's bytes; values are cut where they get long. */
+/* Failures in sentences for a language model: which value, what it must be, what it is. Everything
+ * is written to the caller's bytes; long values are cut. */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -12,7 +12,7 @@ static fixed_text rest_of(schema_failures *out)
     return (fixed_text){.at = out->text + out->used, .cap = SCHEMA_FAILURE_BYTES - 1 - out->used};
 }
 
-/* Ends a text with its NUL; where it stands. */
+/* Ends a text with its NUL and returns it. */
 static bay_str report_finish(schema_failures *out, const fixed_text *text)
 {
     text->at[text->len] = '\0';
@@ -203,7 +203,7 @@ bool report_enum(check *self, json_val value, json_val keyword)
     return report_close(self);
 }
 
-/* The defined name that is nearest to what was written, if one is near. */
+/* The defined name that is most similar to the given one, if one is similar enough. */
 static bay_str nearest(const check *self, const program_members *table, bay_str name)
 {
     enum { LOOKED_AT = 256 };
@@ -267,7 +267,7 @@ bool report_unknown_member(check *self, const frame *at, const program_members *
     return report_close(self);
 }
 
-/* What a node that is only a reference refers to has its types. */
+/* A node that is only a reference has the types of its target. */
 static uint8_t types_of(const check *self, uint32_t number)
 {
     const schema *program = self->schema;
@@ -293,8 +293,8 @@ static bool takes(uint8_t types, json_val value)
            (type == TYPE_NUMBER && (types & TYPE_INTEGER) != 0 && json_is_integer(value));
 }
 
-/* None of the alternatives holds. Those that could hold for a value of this type say why they do
- * not: if there is only one, it speaks for all. */
+/* No alternative holds. Those that accept this type of value report why they fail; if there is only
+ * one, its report is used. */
 bool report_alternatives(check *self, const frame *at, const program_rule *one)
 {
     enum { HEARD = 3 };

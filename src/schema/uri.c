@@ -1,5 +1,5 @@
-/* RFC 3986's algorithm for resolving a reference, on text alone: nothing is normalised but the dots
- * of the path, so two URIs are the same when their bytes are. */
+/* RFC 3986's algorithm for resolving a reference, on text: only the dots of the path are
+ * normalised, so two URIs are the same if their bytes are. */
 #include "schema/uri.h"
 
 #include "base/str.h"
@@ -69,7 +69,7 @@ static parts split(bay_str uri)
     return self;
 }
 
-/* Drops the last segment of what `out` holds since `start`, and the slash before it. */
+/* Drops the last segment of what was appended to `out` after `start`, with its slash. */
 static void drop_segment(buf *out, size_t start)
 {
     while (out->len > start && out->at[out->len - 1] != '/') {
