@@ -1,6 +1,6 @@
-/* Reads and writes JSON-RPC envelopes. Reading takes the envelope's members in one pass, refuses
- * any of them that stands twice, and decides by `method`, `result` and `error` what the message is.
- * Nothing is copied but a method name with escapes. */
+/* Reads and writes JSON-RPC envelopes. Reading finds the envelope's members in one pass, refuses
+ * duplicates, and tells the kind of message by `method`, `result` and `error`. Only a method name
+ * with escapes is copied. */
 #include "rpc/message.h"
 
 #include "base/check.h"
@@ -20,7 +20,7 @@ static bay_err message_refuse(rpc_fault *fault, int code, bay_str id, const char
     return BAY_ERR_PROTOCOL;
 }
 
-/* The raw id when it is one that MCP allows, else empty. */
+/* The raw id if MCP allows it, otherwise empty. */
 static bay_str id_of(json_val id)
 {
     bay_str raw = json_raw(id);
@@ -62,7 +62,7 @@ static bay_err read_call(rpc_message *out, const json_val *at, arena *memory, rp
     return BAY_OK;
 }
 
-/* A response that makes no sense is not answered under its own id: that id is one of ours. */
+/* An invalid response is not answered with its id, because this process has issued that id. */
 static bay_err read_response(rpc_message *out, const json_val *at, rpc_fault *fault)
 {
     bool has_result = !json_is(at[AT_RESULT], JSON_MISSING);
