@@ -1,4 +1,4 @@
-/* One lock guards the queues of all targets and doors: it is taken only for targets with a bound.
+/* One lock guards the queues of all targets and doors. It is taken only for targets with a limit.
  */
 #include "call/target.h"
 
@@ -12,8 +12,8 @@
 
 struct call_target {
     atomic_uint references;
-    atomic_uint most; /* 0: no bound */
-    uint32_t used;    /* this and what follows: under the lock */
+    atomic_uint most; /* 0: no limit */
+    uint32_t used;    /* from here on: guarded by the lock */
     uint32_t queued;
     list queue; /* calls, by target_link */
     size_t len;
@@ -58,7 +58,7 @@ bay_str call_target_name(const call_target *self)
     return self != NULL ? (bay_str){self->name, self->len} : (bay_str){"", 0};
 }
 
-/* Under the lock: the first in the queue has a slot now, and its door is told. */
+/* With the lock held: gives the first call of the queue a slot and notifies its door. */
 static void grant(call_target *self)
 {
     uint32_t most = atomic_load_explicit(&self->most, memory_order_relaxed);
@@ -102,7 +102,7 @@ static call_verdict refuse_busy(const call_target *self, call_refusal *out, cons
     return CALL_REFUSE;
 }
 
-/* Under the lock. */
+/* With the lock held. */
 static call_verdict target_take(call_target *self, call_context *call, uint32_t most,
                                 call_refusal *out)
 {
@@ -144,7 +144,7 @@ void call_target_leave(call_target *self, call_context *call)
 {
     pthread_mutex_lock(&lock);
     if (call->has_slot) {
-        list_remove(&call->target_link); /* if its door has not resumed it */
+        list_remove(&call->target_link); /* its door has not resumed it yet */
         call->has_slot = false;
         self->used--;
     } else if (list_holds(&call->target_link)) {
