@@ -30,7 +30,7 @@ static void on_answer(void *user, const store_result *result)
     }
 }
 
-/* What was started ends, at the latest when the file has been locked for too long. */
+/* The operation ends at the latest when the file was locked for too long. */
 static bay_err await(loop *on, answer *self, bay_err started)
 {
     while (started == BAY_OK && !self->is_there) {

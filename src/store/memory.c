@@ -1,26 +1,28 @@
 /* The store in memory: a skip list of cells in the order of (space, scope, key), and a heap of
- * those that expire. It runs its operations on the loop, at the end of the turn that started them.
+ * those that expire. It runs operations on the loop, at the end of the loop iteration that started
+ * them.
  *
  * Invariants
- * - Every cell is in the list; exactly those with an expiry are in the heap, and know their place.
- * - `last[level]` of a search is the rightmost cell before the place searched for. */
+ * - Every cell is in the list; exactly those with an expiry are in the heap and hold their index in
+ *   it.
+ * - `last[level]` of a search is the rightmost cell before the searched place. */
 #include "base/check.h"
 #include "base/mem.h"
 #include "base/rand.h"
 #include "base/str.h"
 #include "store/back.h"
 
-#define LEVELS 20 /* a million cells at one in two a level */
+#define LEVELS 20 /* a million cells with every second one on the next level */
 
 typedef struct node {
     store_space space;
-    bay_str scope; /* scope and key stand behind `next` */
+    bay_str scope; /* scope and key follow `next` */
     bay_str key;
     char *value;
     size_t value_len;
     uint64_t version;
     uint64_t expires_at_ms;
-    size_t heap_index; /* 0: not there */
+    size_t heap_index; /* 0: not in the heap */
     size_t levels;
     struct node *next[];
 } node;
@@ -89,13 +91,13 @@ static void heap_remove(memory_store *self, node *cell)
     }
 }
 
-/* Room for one more, so that what follows cannot fail. */
+/* Makes room for one more, so that the following steps cannot fail. */
 static bool heap_reserve(memory_store *self)
 {
     if (self->heap_len + 2 <= self->heap_cap) {
         return true;
     }
-    size_t cap = self->heap_cap == 0 ? 64 : self->heap_cap * 2; /* bounded by the rows */
+    size_t cap = self->heap_cap == 0 ? 64 : self->heap_cap * 2; /* the number of rows limits it */
     node **heap = mem_resize(self->heap, cap * sizeof(node *));
     if (heap == NULL) {
         return false;
@@ -131,7 +133,7 @@ static node **next_of(memory_store *self, node *before, size_t level)
     return before == NULL ? &self->first[level] : &before->next[level];
 }
 
-/* The first cell that is not before the name. `last` (LEVELS of them) may be NULL. */
+/* The first cell that is not before the name. `last` (LEVELS entries) may be NULL. */
 static node *search(memory_store *self, store_space space, bay_str scope, bay_str key, node **last)
 {
     node *before = NULL;
@@ -157,7 +159,7 @@ static node *search_exactly(memory_store *self, store_space space, bay_str scope
 
 static size_t random_levels(memory_store *self)
 {
-    /* xorshift64, from a seed that nobody knows: no choice of keys makes the list lopsided. */
+    /* xorshift64 with a secret seed: no choice of keys can unbalance the list. */
     self->random ^= self->random << 13;
     self->random ^= self->random >> 7;
     self->random ^= self->random << 17;
@@ -328,7 +330,7 @@ static void memory_close(store *base)
     loop_defer(base->loop, &((memory_store *)base)->task);
 }
 
-/* Operations started by completions wait for the next time, and so does the end. */
+/* Operations that completions start run in the next iteration, and so does the end. */
 static void run_ops(void *argument)
 {
     memory_store *self = argument;

@@ -1,12 +1,12 @@
-/* What each operation means, for every engine alike: conflicts, expiry, leases, trimming, bounds.
+/* Implements each operation for every engine: conflicts, expiry, leases, trimming, limits.
  *
- * Invariants: totals count the cells of all spaces but SPACE_STREAM, expired ones included; a
- * stream's cell says exactly how many events it has, and is there when that is not none. */
+ * Invariants: totals count the cells of all spaces except SPACE_STREAM, expired ones included. A
+ * stream's cell holds the exact number of its events and exists while it has any. */
 #include "base/err.h"
 #include "base/str.h"
 #include "store/back.h"
 
-#define SWEEP_CELLS 512 /* of one operation, so that none takes long */
+#define SWEEP_CELLS 512 /* of one operation, so that no operation takes long */
 #define SEQUENCE_BYTES 8
 
 static bool has_expired(const store_cell *cell, uint64_t now_ms)
@@ -56,7 +56,7 @@ static bay_err read_size(store_engine *engine, bay_str stream, stream_size *out)
         return BAY_OK;
     }
     if (err == BAY_OK && cell.value.len != 16) {
-        return BAY_ERR_IO; /* not written by us */
+        return BAY_ERR_IO; /* not in our format */
     }
     if (err == BAY_OK) {
         *out = (stream_size){read_number(cell.value.at), read_number(cell.value.at + 8)};
@@ -78,7 +78,7 @@ static bay_err write_size(store_engine *engine, bay_str stream, stream_size size
 
 /* --- changing cells --------------------------------------------------------------------------- */
 
-/* A cell's name and size, kept while the engine is asked for other things. */
+/* A cell's name and size, kept while other calls of the engine are made. */
 typedef struct cell_copy {
     store_space space;
     size_t scope_len;
@@ -93,7 +93,7 @@ typedef struct cell_copy {
 static bay_err copy_name(cell_copy *to, const store_cell *cell)
 {
     if (cell->scope.len > sizeof(to->scope) || cell->key.len > sizeof(to->key)) {
-        return BAY_ERR_IO; /* not written by us */
+        return BAY_ERR_IO; /* not in our format */
     }
     to->space = cell->space;
     to->scope_len = cell->scope.len;
@@ -108,7 +108,7 @@ static bay_err copy_name(cell_copy *to, const store_cell *cell)
 
 static bay_err erase(store_engine *engine, const cell_copy *cell);
 
-/* The name of a part's cell, or with an empty name what those of a row begin with. */
+/* The name of a part's cell; with an empty name, the common prefix of a row's parts. */
 typedef struct part_key {
     size_t len;
     char at[STORE_CELL_KEY_BYTES];
@@ -135,12 +135,12 @@ static bool visit_part(void *user, const store_cell *cell)
 {
     part_finder *self = user;
     if (str_starts(cell->key, self->prefix)) {
-        err_ignore(copy_name(&self->found, cell)); /* not ours: then none is found */
+        err_ignore(copy_name(&self->found, cell)); /* not in our format: treated as not found */
     }
     return false;
 }
 
-/* All parts of a row whose names begin so. */
+/* Removes all parts of a row whose names have this prefix. */
 static bay_err drop_parts(store_engine *engine, bay_str scope, bay_str row, bay_str name)
 {
     part_key key;
@@ -229,7 +229,7 @@ static bay_err replaced_of(store_engine *engine, const store_cell *cell, bool *o
     return err == BAY_ERR_NOT_FOUND ? BAY_OK : err;
 }
 
-/* Writes a cell within the bounds. A version of 0 asks for a new one. */
+/* Writes a cell within the limits. Version 0: assign a new one. */
 static bay_err place(store_engine *engine, store_cell *cell, uint64_t now_ms)
 {
     bool is_replacing;
@@ -238,7 +238,7 @@ static bay_err place(store_engine *engine, store_cell *cell, uint64_t now_ms)
     if (err == BAY_OK && !has_room(engine, bytes_of(cell), replaced, is_replacing)) {
         bool has_more;
         err = sweep(engine, now_ms, &has_more);
-        if (err == BAY_OK) { /* it may itself have gone */
+        if (err == BAY_OK) { /* the sweep may have removed it */
             err = replaced_of(engine, cell, &is_replacing, &replaced);
         }
         if (err == BAY_OK && !has_room(engine, bytes_of(cell), replaced, is_replacing)) {
@@ -268,7 +268,7 @@ typedef struct collector {
     store_row *rows;
     bay_str prefix;
     bay_str after;
-    size_t hidden; /* bytes in front of a key that are not shown */
+    size_t hidden; /* bytes of a key's prefix that results omit */
     size_t bytes;
 } collector;
 
@@ -310,7 +310,7 @@ static bool visit_for_reading(void *user, const store_cell *cell)
     return result->err == BAY_OK;
 }
 
-/* Twice what is needed: an arena counts its chunks, not what they hold. */
+/* Twice the needed size: an arena counts its chunks, not their content. */
 static void make_memory(store_engine *engine, store_op *op, size_t rows)
 {
     size_t bytes = STORE_READ_BYTES + (size_t)engine->bounds.value_bytes +
@@ -351,7 +351,7 @@ static void run_read(store_engine *engine, store_op *op)
     list_cells(engine, op, SPACE_EVENT, (collector){.op = op}, (bay_str){from, sizeof(from)});
 }
 
-/* Puts a copy of one cell into the result. */
+/* Adds a copy of one cell to the result. */
 static void show(store_engine *engine, store_op *op, const store_cell *cell)
 {
     collector one = {.op = op, .rows = &op->one};
@@ -363,7 +363,7 @@ static void show(store_engine *engine, store_op *op, const store_cell *cell)
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-/* The cell that an operation names; one that has expired is BAY_ERR_NOT_FOUND. */
+/* The cell that an operation names; BAY_ERR_NOT_FOUND also for an expired one. */
 static bay_err find_valid(store_engine *engine, const store_op *op, store_space space,
                           store_cell *out)
 {
@@ -395,8 +395,8 @@ static void run_parts(store_engine *engine, store_op *op)
     }
 }
 
-/* The version that is there, 0 for none; BAY_ERR_DUPLICATE or BAY_ERR_STATE when it is not the
- * expected. */
+/* The current version, 0: none; BAY_ERR_DUPLICATE or BAY_ERR_STATE if it is not the expected one.
+ */
 static bay_err expect(store_engine *engine, store_op *op, uint64_t *out_version,
                       bool *out_is_expired)
 {
@@ -434,7 +434,7 @@ static bay_err erase_part(store_engine *engine, const store_op *op, const store_
     return err == BAY_OK ? erase(engine, &copy) : err;
 }
 
-/* All of a put, or nothing: its parts first, so that the row is never without them. */
+/* Writes all of a put, or nothing: its parts first, so that the row never lacks them. */
 static bay_err place_row(store_engine *engine, const store_op *op, store_cell *cell)
 {
     size_t placed = 0;
@@ -447,7 +447,7 @@ static bay_err place_row(store_engine *engine, const store_op *op, store_cell *c
         err = place(engine, cell, op->now_ms);
     }
     for (size_t i = 0; err != BAY_OK && i < placed; i++) {
-        /* In memory this cannot fail; in a file the whole group is taken back. */
+        /* In memory this cannot fail; in a file the whole group is rolled back. */
         err_ignore(erase_part(engine, op, &op->parts[i]));
     }
     for (size_t i = 0; err == BAY_OK && i < op->dropped_count; i++) {
@@ -456,7 +456,7 @@ static bay_err place_row(store_engine *engine, const store_op *op, store_cell *c
     return err;
 }
 
-/* The row that an operation names, with its parts. */
+/* Removes the row that an operation names, with its parts. */
 static bay_err erase_row(store_engine *engine, const store_op *op)
 {
     store_cell cell;
@@ -472,7 +472,8 @@ static void run_put(store_engine *engine, store_op *op)
 {
     bool is_expired = false;
     op->result.err = expect(engine, op, &op->result.version, &is_expired);
-    /* Its parts must not become another's, nor may a sweep find it when this put's are there. */
+    /* The expired row's parts must not become the new row's, and no sweep may find it after this
+     * put. */
     if (op->result.err == BAY_OK && is_expired) {
         op->result.err = erase_row(engine, op);
     }
@@ -538,12 +539,12 @@ static void run_lease(store_engine *engine, store_op *op)
 
 static bool visit_first(void *user, const store_cell *cell)
 {
-    /* A name that is not ours leaves it unfound: the caller then says BAY_ERR_IO. */
+    /* A name in another format stays unset: the caller then returns BAY_ERR_IO. */
     err_ignore(copy_name(user, cell));
     return false;
 }
 
-/* Removes the oldest events until one of `bytes` fits in. */
+/* Removes the oldest events until one of `bytes` fits. */
 static bay_err trim(store_engine *engine, const store_op *op)
 {
     for (;;) {
@@ -591,7 +592,7 @@ static void run_append(store_engine *engine, store_op *op)
         size.bytes += op->value.len;
         err = write_size(engine, op->scope, size);
     }
-    if (err != BAY_OK) { /* without its count it must not be there */
+    if (err != BAY_OK) { /* without its count the event must not exist */
         bay_err erased = engine->calls->erase(engine, SPACE_EVENT, op->scope, cell.key);
         engine->totals.rows -= erased == BAY_OK;
         engine->totals.bytes -= erased == BAY_OK ? bytes_of(&cell) : 0;
@@ -618,7 +619,7 @@ void store_rules_run(store_engine *engine, store_op *op)
     store_rules_fail(op, BAY_OK);
     runs[op->kind](engine, op);
     bay_err err = op->result.err;
-    /* A lease's holder is told with the refusal; otherwise a failure shows nothing. */
+    /* A refusal reports a lease's holder; other failures return no rows. */
     if (err != BAY_OK && err != BAY_ERR_BUSY && err != BAY_ERR_STATE) {
         op->result.rows = NULL;
         op->result.count = 0;

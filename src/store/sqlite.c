@@ -1,17 +1,17 @@
-/* The SQLite store: one thread that takes what waits, runs it as a group in one transaction, and
- * hands it back to the loop.
+/* The SQLite store: one thread takes the waiting operations, runs them as a group in one
+ * transaction, and returns them to the loop.
  *
- * loop: start ──queue──> thread: begin, rules, commit ──finished──> loop: done
+ *   loop: start ──queue──► thread: begin, rules, commit ──finished──► loop: done
  *
- * What one turn of the loop starts is handed over at its end, together: so it is one group, and the
- * thread is woken once.
+ * All operations that one loop iteration starts are passed on together at its end: they are one
+ * group, and the thread is woken once.
  *
  * Invariants
- * - Under `lock`: the two queues, is_posted, is_closing, has_ended. All else of the file is the
- *   thread's from its start to its end.
- * - The message is posted only while is_posted says that it is not under way already.
- * - An operation is `done` only after the transaction that holds its change was committed. When a
- *   group fails, each of its operations is tried once more alone, so that none fails for another.
+ * - Under `lock`: the two queues, is_posted, is_closing, has_ended. Everything else of the file
+ *   belongs to the thread from its start to its end.
+ * - The message is posted only if is_posted says that it is not under way.
+ * - An operation is completed only after the transaction with its change was committed. If a group
+ *   fails, each of its operations is tried once more alone, so that none fails because of another.
  */
 #include <errno.h>
 #include <time.h>
@@ -25,8 +25,8 @@
 
 enum {
     GROUP_OPS = 256,         /* in one transaction */
-    RESULT_BYTES = 16 << 20, /* held for the loop: then no further operation is run */
-    BUSY_STEP_MS = 10,       /* between two attempts at a lock, at most */
+    RESULT_BYTES = 16 << 20, /* held for the loop: above it, the thread runs no further operation */
+    BUSY_STEP_MS = 10,       /* at most, between two attempts to lock */
     PATH_BYTES = 4096,
 };
 
@@ -41,7 +41,7 @@ typedef struct sqlite_store {
     net_thread thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    op_queue started; /* in this turn; the loop's alone */
+    op_queue started; /* in this iteration; used by the loop only */
     op_queue waiting;
     op_queue finished;
     size_t finished_bytes; /* of their results */
@@ -50,10 +50,10 @@ typedef struct sqlite_store {
     bool has_ended;
     uint64_t give_up_at_ms; /* for the lock of the file; monotonic */
     uint32_t busy_ms;
-    const log_target *log; /* the loop's, for the thread's lines */
+    const log_target *log; /* the loop's log target, for the thread's lines */
     loop_message message;
     loop_task task;
-    bool ends_with_task; /* the thread has ended, and the task is still to run */
+    bool ends_with_task; /* the thread has ended, and the task has yet to run */
 } sqlite_store;
 
 static void queue_push(op_queue *queue, store_op *op)
@@ -106,7 +106,7 @@ static uint64_t monotonic_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* Sleeps on the condition, so that closing need not wait for it. */
+/* Waits on the condition, so that closing need not wait for the time-out. */
 static bool wait_for_lock(void *user, int tries)
 {
     sqlite_store *self = user;
@@ -143,7 +143,7 @@ static void group_add(op_group *group, store_op *op)
     group->is_durable |= store_op_writes(op) && !op->is_relaxed;
 }
 
-/* Cut short when the results become many: what was not run stays behind `count`. */
+/* Stops early if the results become large: operations beyond `count` were not run. */
 static bay_err group_attempt(sqlite_store *self, op_group *group)
 {
     group->result_bytes = 0;
@@ -175,7 +175,7 @@ static void group_run(sqlite_store *self, op_group *group)
     }
     for (size_t i = 0; i < group->count; i++) {
         bay_err alone = err;
-        /* Who holds the lock does not let go of it for one alone. */
+        /* The lock's holder would not release it for a single operation either. */
         if (err != BAY_ERR_TIMEOUT && group->count > 1) {
             op_group one = {.count = 0};
             group_add(&one, group->ops[i]);
@@ -187,7 +187,7 @@ static void group_run(sqlite_store *self, op_group *group)
     }
 }
 
-/* Whether a sweep has anything to do is found out without the lock that a change needs. */
+/* Checks without a write lock whether a sweep has anything to remove. */
 static void run_sweep(sqlite_store *self, store_op *op)
 {
     store_cell cell;
@@ -219,7 +219,7 @@ static void take_group(sqlite_store *self, op_group *group)
     }
 }
 
-/* Under the lock. The loop outlives the store, so it takes the message. */
+/* With the lock held. The loop outlives the store, so the message always arrives. */
 static void post(sqlite_store *self)
 {
     if (!self->is_posted) {
@@ -292,7 +292,7 @@ static void on_message(void *argument)
         store_op_done(&self->base, op);
     }
     if (has_ended && self->task.is_queued) {
-        self->ends_with_task = true; /* nobody can call the task off */
+        self->ends_with_task = true; /* the task cannot be cancelled any more */
     } else if (has_ended) {
         end(self);
     }
@@ -355,7 +355,7 @@ static bay_err make_lock(sqlite_store *self)
     return err;
 }
 
-/* SQLite gives these a meaning of its own: no file at all. */
+/* SQLite gives these names a meaning of their own: they are not files. */
 static bool is_path(bay_str path)
 {
     return path.len > 0 && path.len < PATH_BYTES && memchr(path.at, '\0', path.len) == NULL &&

@@ -35,13 +35,13 @@ bay_err sqlite_error_of(int code)
     }
 }
 
-/* The group cannot go on. SQLite's own text may quote nothing but the schema; still only the
- * code's text is logged. */
+/* The group cannot continue. Only the text of the error code is logged, although SQLite's own text
+ * can quote only the schema. */
 static bay_err break_off(sqlite_file *self, int code)
 {
     bay_err err = sqlite_error_of(code);
     if (err == BAY_ERR_DENIED || err == BAY_ERR_SYNTAX) {
-        err = BAY_ERR_IO; /* an operation's caller did nothing wrong */
+        err = BAY_ERR_IO; /* the operation's caller made no error */
     }
     if (err != BAY_ERR_TIMEOUT) {
         log_write_paced(&self->complaints, loop_time_ms(), LOG_ERROR, "store", "SQLite: %s (%d)",
@@ -55,7 +55,7 @@ static bay_err break_off(sqlite_file *self, int code)
 
 static int bind_bytes(sqlite3_stmt *query, int index, bay_str bytes)
 {
-    /* A NULL pointer would bind NULL; what is bound lives until the query has run. */
+    /* A NULL pointer would bind NULL. The bound value lives until the query has run. */
     return sqlite3_bind_blob64(query, index, bytes.len > 0 ? bytes.at : "", bytes.len,
                                SQLITE_STATIC);
 }
@@ -91,7 +91,7 @@ static void read_cell(sqlite3_stmt *query, store_cell *out)
                         column_number(query, 5)};
 }
 
-/* Of a query that shows nothing. */
+/* For a query without rows. */
 static int run(sqlite3_stmt *query)
 {
     int code = sqlite3_step(query);
@@ -107,7 +107,7 @@ static void reset_views(sqlite_file *self)
     sqlite3_reset(self->queries[QUERY_SOONEST]);
 }
 
-/* Steps to the one row that a query has, and leaves it there for the view. */
+/* Steps to the single row of a query and leaves it there for the view. */
 static bay_err find_one(sqlite_file *self, sqlite3_stmt *query, int code, store_cell *out)
 {
     if (code == SQLITE_OK) {
@@ -209,7 +209,7 @@ static int read_totals(sqlite_file *self)
     return code == SQLITE_ROW ? SQLITE_OK : code == SQLITE_DONE ? SQLITE_CORRUPT : code;
 }
 
-/* Outside of a group only. */
+/* Outside of groups only. */
 static int set_synchronous(sqlite_file *self, bool is_full)
 {
     if (self->is_full == is_full) {

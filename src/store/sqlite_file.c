@@ -1,5 +1,4 @@
-/* Opening an SQLite file: whose it is, which schema it has, what it takes to bring it up to date.
- */
+/* Opens an SQLite file: checks its owner and its schema, and migrates it. */
 #include "store/sqlite_file.h"
 
 #include <errno.h>
@@ -14,7 +13,7 @@
 
 #define SMALLEST_BYTES 512 /* one page */
 
-/* migrations[n] leads from schema n to n + 1. A released one never changes. */
+/* migrations[n] migrates from schema n to n + 1. A released one never changes. */
 static const char *const migrations[SQLITE_FILE_SCHEMA] = {
     "CREATE TABLE cell ("
     " space INTEGER NOT NULL, scope BLOB NOT NULL, key BLOB NOT NULL,"
@@ -67,8 +66,8 @@ static bay_err no_file(int error, const char *path, bay_diag *diag)
     }
 }
 
-/* SQLite would make the file with the mode that the umask leaves; its log gets the file's mode. One
- * that is there already keeps the mode its owner chose. */
+/* SQLite would create the file with the umask's mode; its log gets the file's mode. An existing
+ * file keeps its mode. */
 static bay_err make_file(const char *path, bay_diag *diag)
 {
     struct stat about;
@@ -81,7 +80,7 @@ static bay_err make_file(const char *path, bay_diag *diag)
     if (!is_regular) {
         return diag_set(diag, BAY_ERR_INVALID, "%s: not a regular file", path);
     }
-    /* SQLite takes a file of one byte for an empty one, and would write over it. */
+    /* SQLite treats a file of one byte as empty and would overwrite it. */
     if (about.st_size > 0 && about.st_size < SMALLEST_BYTES) {
         return diag_set(diag, BAY_ERR_SYNTAX, "%s: not an SQLite database", path);
     }
@@ -126,7 +125,7 @@ static int read_number(sqlite_file *self, const char *sql, int64_t *out)
 typedef struct file_about {
     int64_t application;
     int64_t schema;
-    int64_t objects; /* tables and the like */
+    int64_t objects; /* tables and other objects */
 } file_about;
 
 static int read_about(sqlite_file *self, file_about *out)
@@ -140,7 +139,7 @@ static int read_about(sqlite_file *self, file_about *out)
                : code;
 }
 
-/* All three at one moment: another process may be migrating. */
+/* Reads all three in one transaction: another process may be migrating. */
 static int sqlite_file_look(sqlite_file *self, file_about *out)
 {
     int code = sqlite3_exec(self->database, "BEGIN", NULL, NULL, NULL);
@@ -182,7 +181,7 @@ static int migrate_from(sqlite_file *self, int64_t schema)
     return code == SQLITE_OK ? sqlite3_exec(self->database, sql, NULL, NULL, NULL) : code;
 }
 
-/* Under the lock the schema is looked at again: another process may have been faster. */
+/* With the lock held the schema is read again: another process may have migrated first. */
 static bay_err migrate(sqlite_file *self, const char *path, bay_diag *diag)
 {
     file_about about = {0};
@@ -211,7 +210,7 @@ static int on_busy(void *user, int tries)
     return self->wait(self->wait_user, tries);
 }
 
-/* What must be so before anything is read: a file may have been put there by somebody else. */
+/* Settings that must be in effect before anything is read: the file may come from someone else. */
 static int configure(sqlite_file *self)
 {
     sqlite3_busy_handler(self->database, on_busy, self);
@@ -224,8 +223,7 @@ static int configure(sqlite_file *self)
     return sqlite3_exec(self->database, "PRAGMA cell_size_check=ON", NULL, NULL, NULL);
 }
 
-/* Another process that is doing the same makes this fail at once, whatever the busy handler says.
- */
+/* If another process does the same, this fails at once, whatever the busy handler says. */
 static int use_log(sqlite_file *self)
 {
     char sql[128];
@@ -262,7 +260,7 @@ static bay_err open_database(sqlite_file *self, const char *path, bay_diag *diag
     if (code == SQLITE_OK) {
         code = configure(self);
     }
-    if (code == SQLITE_OK) { /* a file that is not ours must stay as it is */
+    if (code == SQLITE_OK) { /* a file of another program must stay unchanged */
         code = sqlite_file_look(self, &about);
     }
     if (code == SQLITE_OK) {
@@ -314,7 +312,7 @@ void sqlite_file_close(sqlite_file *self)
         sqlite3_finalize(self->queries[i]);
         self->queries[i] = NULL;
     }
-    /* With every query gone it cannot fail; the last process to close empties the log. */
+    /* Without open queries it cannot fail; the last process that closes empties the log. */
     int code = sqlite3_close(self->database);
     CHECK(code == SQLITE_OK);
     self->database = NULL;

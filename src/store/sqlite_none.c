@@ -1,4 +1,4 @@
-/* The place of sqlite.c in a library that is built without SQLite. */
+/* Replaces sqlite.c in a library without SQLite. */
 #include "base/err.h"
 #include "store/store.h"
 

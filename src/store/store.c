@@ -1,12 +1,12 @@
-/* The front of every store: checks and copies what an operation is given, bounds what waits, and
- * completes each exactly once.
+/* The front of every store: checks and copies an operation's inputs, limits the waiting operations,
+ * and completes each exactly once.
  *
- *     open ──store_close──> closing ──back end has ended──> closed ──store_free──> gone
+ *     open ──store_close──> closing ──back end has ended──> closed ──store_free──> freed
  *
  * Invariants
  * - An operation is in `open` from its start until just before its `done`.
- * - While one is open, or the store is closing, the loop is held: it will hear of the end.
- * - A sweep is an operation like the others, but for the bounds: it has no user and no input. */
+ * - While an operation is open, or the store is closing, the loop is kept running for the end.
+ * - A sweep is an ordinary operation, except for the limits: it has no user and no input. */
 #include "store/store.h"
 
 #include "base/log.h"
@@ -29,7 +29,7 @@ static void op_end(store *self, store_op *op)
         self->pending_bytes -= op->len;
     }
     loop_release(self->loop);
-    op->done(op->user, &op->result); /* `self` may be closing now, but not gone */
+    op->done(op->user, &op->result); /* `self` may now be closing, but is not freed */
     arena_fini(&op->memory);
     mem_free(op);
 }
@@ -69,7 +69,7 @@ static uint64_t now_of(const store *self)
     return self->options.now != NULL ? self->options.now(self->options.now_user) : loop_time_ms();
 }
 
-/* The lists of parts stand in front of the bytes. */
+/* The lists of parts precede the bytes. */
 static size_t lists_of(const store_op *op)
 {
     return op->part_count * sizeof(store_part) + op->dropped_count * sizeof(bay_str);
@@ -120,14 +120,14 @@ static bool is_name(bay_str text, size_t most)
     return text.len >= 1 && text.len <= most;
 }
 
-/* A copy of the operation that `plan` describes, handed to the back end. */
+/* Copies the operation that `plan` describes and passes it to the back end. */
 static bay_err start(store *self, const store_op *plan, store_done done, void *user)
 {
     size_t len = bytes_of(plan);
     if (self->is_closing) {
         return BAY_ERR_CLOSED;
     }
-    /* The first is always taken: a value may be larger than what may wait. */
+    /* The first is always accepted: one value may be larger than the limit of waiting bytes. */
     if (is_counted(plan) && self->pending > 0 &&
         (self->pending >= self->options.pending ||
          self->pending_bytes + len > self->options.pending_bytes)) {
@@ -146,7 +146,7 @@ static bay_err start(store *self, const store_op *plan, store_done done, void *u
     op->now_ms = now_of(self);
     op->done = done;
     op->user = user;
-    /* Times beyond what any clock shows fit a signed column that way. */
+    /* Limits times to what a signed column can hold. */
     if (op->kind == STORE_CLAIM || op->kind == STORE_RENEW) {
         bool is_endless = op->expires_at_ms > (uint64_t)INT64_MAX - op->now_ms;
         op->expires_at_ms = is_endless ? INT64_MAX : op->now_ms + op->expires_at_ms;
@@ -331,8 +331,8 @@ static void on_swept(void *user, const store_result *result)
         LOG(LOG_WARN, "store", "a sweep failed: %s", bay_err_text(result->err));
     }
     uint64_t after_ms = result->err == BAY_OK && result->has_more ? 0 : self->options.sweep_ms;
-    /* Its place among the timers was made when it was first armed; should it be lost to others,
-     * expired rows are still invisible, and go when a bound is hit. */
+    /* Starting the first timer reserved its place. If that is lost, expired rows are still
+     * invisible and are removed when a limit is reached. */
     if (loop_timer_start(self->loop, &self->sweep_timer, after_ms) != BAY_OK) {
         LOG(LOG_WARN, "store", "no memory for the sweeps: they end");
     }
