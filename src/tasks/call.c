@@ -1,4 +1,4 @@
-/* tools/call: which continuation it needs, and what becomes of the task that its server makes. */
+/* tools/call: selects the continuation, and handles the task that the server creates. */
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/rand.h"
@@ -25,13 +25,13 @@ static uint64_t ttl_of(json_val task, mcp_era from)
 void task_show(task_continuation *self, json_val task, mcp_era from, task_status status)
 {
     if (!self->is_session) {
-        return; /* tasks/list is of 2025-11-25 alone */
+        return; /* only 2025-11-25 has tasks/list */
     }
     task_entry *entry = task_entry_find(self->endpoint->task_registry, self->identity, self->token);
     task_registry *registry = entry == NULL ? task_endpoint_registry(self->endpoint) : NULL;
     if (registry != NULL) {
         err_ignore(task_entry_add(registry, self->identity, self->token, ttl_of(task, from),
-                                  loop_time_ms(), &entry)); /* then it is not listed */
+                                  loop_time_ms(), &entry)); /* then tasks/list does not have it */
     }
     if (entry == NULL) {
         return;
@@ -44,7 +44,7 @@ void task_show(task_continuation *self, json_val task, mcp_era from, task_status
     task_put(&out, task, from, MCP_LEGACY, self->token, status);
     json_close_object(&out);
     if (text.err == BAY_OK) {
-        err_ignore(task_entry_show(entry, buf_view(&text))); /* then as it was before */
+        err_ignore(task_entry_show(entry, buf_view(&text))); /* then it keeps its previous state */
     }
     buf_fini(&text);
 }
@@ -75,7 +75,7 @@ bool task_adopt(task_continuation *self, json_val task, mcp_outcome *inout)
     return err == BAY_OK;
 }
 
-/* A client that asked for a task understands nothing but a task or an error. */
+/* A client that asked for a task accepts only a task or an error. */
 static void refuse_as_error(task_continuation *self, mcp_outcome *inout)
 {
     json_builder made;
@@ -166,8 +166,8 @@ static bay_err keep_own(task_continuation *self, json_val result, uint64_t now_m
     return err;
 }
 
-/* The server answered at once: the client gets the task it asked for all the same, which is over.
- * mcp 2025-11-25 tasks: a task begins as working. */
+/* The server answered at once although the client asked for a task: the client gets a task that is
+ * already completed. mcp 2025-11-25 tasks: a task begins as working. */
 static void become_own(task_continuation *self, mcp_outcome *inout)
 {
     uint64_t now_ms = loop_time_ms();
@@ -195,17 +195,17 @@ static bool is_asking(json_val result)
     return json_str_eq(json_get(result, STR("resultType")), STR("input_required"));
 }
 
-/* tasks/result will hear of it, by the token that the client gave here. */
+/* tasks/result reports progress under the token of this request. */
 static void remember_progress(task_continuation *self, uint64_t of)
 {
     task_entry *entry = task_entry_find(self->endpoint->task_registry, self->identity, self->token);
     const mcp_request *request = self->way->request;
     if (entry != NULL && request != NULL && of != 0) {
-        err_ignore(task_entry_follow(entry, of, request->progress_token)); /* then it is not told */
+        err_ignore(task_entry_follow(entry, of, request->progress_token)); /* then: no progress */
     }
 }
 
-/* The client follows the task itself. */
+/* The client itself polls the task. */
 static bool step_created(task_continuation *self, mcp_outcome *inout)
 {
     mcp_era from = task_server_era(self->way->call.upstream);
@@ -231,10 +231,10 @@ static bool step_created(task_continuation *self, mcp_outcome *inout)
     return false;
 }
 
-/* The result of a task that the client knows nothing of. */
+/* The result of a task that the client does not know. */
 static bool step_run_result(task_continuation *self, mcp_outcome *inout)
 {
-    /* after a failure it may go on for ever, and nobody will ask for it again: it is cancelled */
+    /* after a failure the task may run without end and without a client: it is cancelled */
     self->is_running = inout->kind == MCP_OUTCOME_FAILED;
     if (inout->kind == MCP_OUTCOME_RESULT) {
         json_builder made;
@@ -244,7 +244,7 @@ static bool step_run_result(task_continuation *self, mcp_outcome *inout)
     return false;
 }
 
-/* The gateway runs the task: the client waits for its result. */
+/* The gateway waits for the task on behalf of the client, which gets its result. */
 static bool step_run(task_continuation *self, mcp_outcome *inout)
 {
     mcp_era from = task_server_era(self->way->call.upstream);
@@ -264,8 +264,8 @@ static bool step_run(task_continuation *self, mcp_outcome *inout)
     return true;
 }
 
-/* mcp 2026-07-28 tasks: -32021 names what a client lacks for a tool that only runs as a task; it
- * certainly did not run. */
+/* mcp 2026-07-28 tasks: -32021 names the capability that a client lacks for a tool that only runs
+ * as a task. The tool did not run. */
 static bool wants_extension(const mcp_outcome *outcome)
 {
     json_val data = json_get(outcome->error, STR("data"));
@@ -275,8 +275,8 @@ static bool wants_extension(const mcp_outcome *outcome)
                     JSON_MISSING);
 }
 
-/* A server that makes a task without being asked for one: the client knows of none, so its result
- * is waited for. */
+/* The server created a task without being asked: the client does not know it, so the gateway waits
+ * for its result. */
 static bool is_unasked(const mcp_outcome *outcome)
 {
     return outcome->kind == MCP_OUTCOME_RESULT &&
@@ -355,7 +355,7 @@ static need need_of_session(const mcp_request *request, upstream *to, listing_ta
         return wants ? NEED_TASK : NEED_PERHAPS;
     }
     if (task_server_has_core(to)) {
-        /* mcp 2025-11-25 tasks: what a tool requires or forbids, its server says itself */
+        /* mcp 2025-11-25 tasks: the server itself says what a tool requires or forbids */
         return wants                                          ? NEED_MAPPING
                : !has_tasks && tool == LISTING_TASKS_REQUIRED ? NEED_RUN
                                                               : NEED_NOTHING;

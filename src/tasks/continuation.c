@@ -147,7 +147,7 @@ static void continuation_done(void *user, const mcp_outcome *outcome)
     task_continuation_let_go(self);
 }
 
-/* By the token of the client's call that began the task, not of the one that waits for it. */
+/* Under the token of the client's call that began the task, not of the one that waits for it. */
 static bool notify_progress(task_continuation *self, json_val params)
 {
     static const bay_str token = STR_INIT("progressToken");
@@ -172,7 +172,7 @@ static bool notify_progress(task_continuation *self, json_val params)
     return true;
 }
 
-/* The task's status, where the server says it to a client that knows the task by our name. */
+/* The task's status, for a client that knows the task by the gateway's token. */
 static void notify_status(task_continuation *self, json_val params)
 {
     buf text;
@@ -204,7 +204,7 @@ static void continuation_notified(void *user, mcp_method_id method, json_val par
     }
 }
 
-/* Its related task is the client's, or nobody's. */
+/* A request of the server about this task, or about none. */
 static void continuation_asked(void *user, const rpc_message *request)
 {
     route *way = user;
@@ -233,7 +233,7 @@ json_val task_answer(route *way, json_val result)
         return result;
     }
     task_write_result(task_continuation_build(self, &made), result, self->id);
-    return json_builder_end(&made, &named) == BAY_OK ? named : result; /* better than none */
+    return json_builder_end(&made, &named) == BAY_OK ? named : result; /* better than no result */
 }
 
 static void continuation_withdrawn(void *user, bay_str id)
@@ -253,7 +253,7 @@ task_continuation *task_continuation_new(route *way, bay_str server)
 {
     const mcp_request *request = way->request;
     bay_str identity = way->call.affinity.identity;
-    /* one block: many a continuation only watches a call that makes no task */
+    /* one block: many continuations only watch a call that creates no task */
     task_continuation *self = mem_zalloc(sizeof(*self) + server.len + identity.len);
     if (self == NULL) {
         return NULL;
@@ -298,10 +298,10 @@ void task_continuation_finish(task_continuation *self, const mcp_outcome *outcom
     route *way = self->way;
     mcp_request *request = way->request;
     if (request == NULL) {
-        self->events->done(way, outcome); /* it is suspended_call */
+        self->events->done(way, outcome); /* it is a suspended_call */
         return;
     }
-    /* the server may have left: its name is all that is certain */
+    /* the server may be removed: only its name is certain to be valid */
     const endpoint *of = way->endpoint;
     route_end(way);
     route_answer(of, request, self->server, outcome);
@@ -350,6 +350,6 @@ void task_continuation_send(task_continuation *self, mcp_method_id method, json_
     spec->max_total_ms = waits ? total_ms : 0;
     spec->progress_of = waits ? self->progress_of : 0;
     way->call.task = waits ? self->id : (bay_str){NULL, 0};
-    way->call.is_repeatable = true; /* reads, and cancels of what may be cancelled twice */
+    way->call.is_repeatable = true; /* reads, and cancels, which may be repeated */
     upstream_send(source->upstream, &way->call);
 }

@@ -1,6 +1,6 @@
-/* tasks/get, tasks/update, tasks/cancel, tasks/result, tasks/list. The task's name says whose it
- * is: a server's, which is asked in the words of its own era, or the gateway's, which has only
- * results to give. A name that is none of ours reaches no server. */
+/* tasks/get, tasks/update, tasks/cancel, tasks/result, tasks/list. The token of a task says where
+ * the task is: at a server, which gets the request in its own revision, or in the gateway, which
+ * stores only results. A token that is not valid reaches no server. */
 #include "base/err.h"
 #include "base/str.h"
 #include "mcp/inputs.h"
@@ -20,7 +20,7 @@ static void refuse_unknown(mcp_request *request)
 
 /* ---- answers of servers, by the client's method ---------------------------------------------- */
 
-/* A task, in the client's shape; `status`: TASK_STATUSES: as it stands. `more`: inlined members. */
+/* A task in the client's shape. `status`: TASK_STATUSES: unchanged. `more`: inlined members. */
 static void say_task(task_continuation *self, json_val task, task_status status, mcp_outcome *inout,
                      const task_result_request *questions)
 {
@@ -36,7 +36,7 @@ static void say_task(task_continuation *self, json_val task, task_status status,
     task_continuation_result(&made, inout);
 }
 
-/* Of the same era: as it is, but for its name. */
+/* Same revision: unchanged except for the token. */
 static bool step_as_it_is(task_continuation *self, mcp_outcome *inout)
 {
     if (inout->kind == MCP_OUTCOME_RESULT &&
@@ -67,8 +67,8 @@ static bool is_task(mcp_outcome *inout)
     return true;
 }
 
-/* mcp 2025-11-25 tasks: once cancelled, a task stays so; a result that says it is an error makes a
- * task failed. */
+/* mcp 2025-11-25 tasks: once cancelled, a task stays cancelled; a result with isError makes a task
+ * failed. */
 static task_status status_for_session(const task_continuation *self, json_val task)
 {
     const task_entry *entry =
@@ -81,7 +81,7 @@ static task_status status_for_session(const task_continuation *self, json_val ta
     return is_error ? TASK_FAILED : status;
 }
 
-/* tasks/get of a session at a stateless server. */
+/* tasks/get of a session's client at a stateless server. */
 static bool step_get_for_session(task_continuation *self, mcp_outcome *inout)
 {
     if (inout->kind == MCP_OUTCOME_RESULT && is_task(inout)) {
@@ -93,7 +93,8 @@ static bool step_get_for_session(task_continuation *self, mcp_outcome *inout)
     return false;
 }
 
-/* tasks/get of a stateless client at a server of sessions: the result that tasks/result brought. */
+/* tasks/get of a stateless client at a server with sessions: the result that tasks/result returned.
+ */
 static bool step_inlined(task_continuation *self, mcp_outcome *inout)
 {
     static const bay_str names[] = {STR_INIT("result"), STR_INIT("error")};
@@ -117,7 +118,7 @@ static bool step_inlined(task_continuation *self, mcp_outcome *inout)
     return false;
 }
 
-/* The first question has come, the time is over, or tasks/result has ended. */
+/* The first input request has arrived, the time is over, or tasks/result has ended. */
 static void waiter_wake(task_waiter *waiter)
 {
     task_continuation *self = CONTAINER_OF(waiter, task_continuation, waiter);
@@ -132,7 +133,7 @@ static void waiter_wake(task_waiter *waiter)
     task_continuation_let_go(self);
 }
 
-/* The task waits for its client: what it waits for is asked on the stream of tasks/result. */
+/* The task needs input: its input requests arrive on the stream of tasks/result. */
 static bool take_input_requests(task_continuation *self, mcp_outcome *inout)
 {
     task_registry *registry = task_endpoint_registry(self->endpoint);
@@ -145,7 +146,7 @@ static bool take_input_requests(task_continuation *self, mcp_outcome *inout)
                                        affinity, now_ms, &result_request);
     }
     if (err == BAY_ERR_CLOSED) {
-        say_task(self, self->task, TASK_WORKING, inout, NULL); /* the next look tells */
+        say_task(self, self->task, TASK_WORKING, inout, NULL); /* the next tasks/get shows it */
         return false;
     }
     if (err != BAY_OK) {
@@ -193,7 +194,7 @@ static void acknowledge(mcp_outcome *inout)
     *inout = (mcp_outcome){.kind = MCP_OUTCOME_RESULT, .result = json_empty_object()};
 }
 
-/* A stateless client may cancel what is over: for a server of sessions that is an error. */
+/* A stateless client may cancel a task that is over; a server with sessions returns an error. */
 static bool step_cancel_was_late(task_continuation *self, mcp_outcome *inout)
 {
     bool is_over = inout->kind == MCP_OUTCOME_RESULT &&
@@ -220,7 +221,7 @@ static bool step_cancel_plain(task_continuation *self, mcp_outcome *inout)
     return false;
 }
 
-/* A session wants the task itself, cancelled; the stateless server has only acknowledged. */
+/* A session's client gets the cancelled task; the stateless server has only acknowledged. */
 static bool step_cancelled_for_session(task_continuation *self, mcp_outcome *inout)
 {
     if (inout->kind == MCP_OUTCOME_RESULT) {
@@ -235,7 +236,7 @@ static bool step_cancelled_for_session(task_continuation *self, mcp_outcome *ino
     return false;
 }
 
-/* mcp 2025-11-25 tasks: what is over cannot be cancelled. */
+/* mcp 2025-11-25 tasks: a task that is over cannot be cancelled. */
 static void refuse_cancel(task_continuation *self, mcp_outcome *inout)
 {
     task_error(self, inout, RPC_INVALID_PARAMS, "Cannot cancel the task: it is over already");
@@ -314,7 +315,7 @@ static void request_own(task_continuation *self, mcp_request *request)
     } else if (request->method->id == MCP_TASKS_RESULT) {
         give_own_result(self, entry);
     } else if (request->method->id == MCP_TASKS_LEGACY_GET) {
-        /* as it was written: nobody looks into it */
+        /* its content is not read */
         bay_str shown = {entry->shown + 1, entry->shown_len - 2};
         route_end(self->way);
         mcp_request_result_members(request, shown);
@@ -326,8 +327,8 @@ static void request_own(task_continuation *self, mcp_request *request)
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-/* The client's own token, which it gave with the call that began the task. Without memory it is not
- * told. */
+/* The client's own progress token, from the call that began the task. Without memory no progress is
+ * reported. */
 static void follow_progress(task_continuation *self)
 {
     const task_entry *entry =
@@ -338,7 +339,7 @@ static void follow_progress(task_continuation *self)
     }
 }
 
-/* Which step understands the server's answer, and what the server is asked first. */
+/* Selects the step for the server's answer, and the first request to the server. */
 static void request_server(task_continuation *self, mcp_request *request, upstream *to, mcp_era era)
 {
     bool is_same = (era == MCP_LEGACY) == self->is_session;
@@ -368,7 +369,7 @@ static void request_server(task_continuation *self, mcp_request *request, upstre
     default:
         self->step = step_as_it_is;
     }
-    if (is_same) { /* the client's own params, under the server's own name for the task */
+    if (is_same) { /* the client's own params with the server's id of the task */
         self->way->call.spec.rename = self->id;
         if (method == MCP_TASKS_RESULT) {
             follow_progress(self);
@@ -381,7 +382,7 @@ static void request_server(task_continuation *self, mcp_request *request, upstre
     }
 }
 
-/* A server that has not been heard of since we started is what it was. */
+/* Until the server has connected, its revision is the one in the token. */
 static mcp_era era_of(const upstream *of, task_home home)
 {
     return upstream_revision(of) != NULL ? task_server_era(of)
@@ -425,7 +426,7 @@ static void request_continuation(endpoint *self, mcp_request *request, task_home
 static void request_list(endpoint *self, mcp_request *request)
 {
     buf text;
-    route *way = route_new(self, request); /* it knows whose request this is */
+    route *way = route_new(self, request); /* it holds the client's request */
     if (way == NULL) {
         return;
     }
@@ -497,7 +498,7 @@ static void task_request(endpoint *self, mcp_request *request)
 
 /* ---- what an endpoint declares --------------------------------------------------------------- */
 
-/* Nothing is declared where no token can be made. */
+/* Without keys no token can be made, so nothing is declared. */
 static void task_put_capability(const endpoint *self, const mcp_revision *revision,
                                 json_writer *out)
 {

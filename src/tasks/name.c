@@ -1,4 +1,4 @@
-/* Names of tasks: a token of the server's name and its own id. */
+/* Tokens of tasks: each seals the server's name and the server's own task id. */
 #include <string.h>
 
 #include "base/str.h"
@@ -8,7 +8,7 @@
 enum { OWNER_BYTES = PRINCIPAL_IDENTITY_BYTES + 4096 }; /* and the endpoint */
 enum { PLAIN_BYTES = 1 + CONFIG_NAME_BYTES + 1 + TASK_ID_BYTES, TOKEN_BYTES = 4 * PLAIN_BYTES };
 
-/* Whose a task is: somebody's, at this endpoint. What another one shows is not to be had here. */
+/* The owner of a task: a principal at one endpoint. Other endpoints do not show it. */
 static void write_owner(buf *out, const endpoint *of, const auth_principal *principal)
 {
     buf_init(out, OWNER_BYTES);

@@ -18,14 +18,14 @@ static void registry_tick(void *argument)
     task_registry_expire(self, loop_time_ms());
     task_result_requests_expire(self, loop_now_ms(self->loop));
     if (has_anything(self)) {
-        err_ignore(loop_timer_start(self->loop, &self->tick, TASK_TICK_MS)); /* the next one does */
+        err_ignore(loop_timer_start(self->loop, &self->tick, TASK_TICK_MS)); /* or the next call */
     }
 }
 
 void task_registry_wake(task_registry *self)
 {
     if (self->loop != NULL && self->tick.heap_index == 0) {
-        err_ignore(loop_timer_start(self->loop, &self->tick, TASK_TICK_MS)); /* as above */
+        err_ignore(loop_timer_start(self->loop, &self->tick, TASK_TICK_MS)); /* likewise */
     }
 }
 
@@ -208,7 +208,7 @@ bay_err task_entry_keep(task_registry *self, task_entry *entry, json_val kept, b
     if (err != BAY_OK) {
         return err;
     }
-    /* its own older results make room; nobody else's do */
+    /* its own older results are removed; others' are not */
     while (owner->kept_bytes + bytes > TASK_KEPT_EACH && oldest_of(owner) != entry) {
         task_entry_remove(self, oldest_of(owner));
     }
@@ -241,7 +241,7 @@ void task_registry_expire(task_registry *self, uint64_t now_ms)
 
 /* ---- tasks/list ------------------------------------------------------------------------------ */
 
-/* A cursor is the number of the last task shown. */
+/* A cursor is the number of the last listed task. */
 static bay_err read_cursor(json_val cursor, uint64_t *out)
 {
     bay_str text;

@@ -1,5 +1,6 @@
-/* Questions of a server of 2025-11-25 about a task, for a client of the stateless revision: the
- * server asks on the stream of tasks/result, so that call is kept open while the client polls. */
+/* Input requests of a server of 2025-11-25 about a task, for a client of the stateless revision.
+ * The server sends them on the stream of tasks/result, so that call stays open while the client
+ * polls. */
 #include <string.h>
 
 #include "base/err.h"
@@ -13,7 +14,7 @@
 
 enum { TASK_RESULT_REQUEST_MEMORY = 1 << 20, KEY_BYTES = 40 };
 
-/* Whoever is due moves to `due` first: a waiter that is woken may end others. */
+/* Moves the due waiters to `due` first: waking one may end others. */
 static void take_due(task_result_request *self, uint64_t now_ms, list *due)
 {
     LIST_EACH(link, &self->waiters)
@@ -61,7 +62,7 @@ static void result_request_free(task_result_request *self)
     mem_free(self);
 }
 
-/* Out of the registry; whoever waits hears of it and finds no questions. */
+/* Removes it from the registry; waiters are woken and find no input requests. */
 static void result_request_end(task_result_request *self)
 {
     list_link *link;
@@ -76,7 +77,7 @@ static void result_request_end(task_result_request *self)
     }
 }
 
-/* After something that may have ended it: true when it did. */
+/* Called after something that may have ended it; true: it has ended. */
 static bool result_request_release(task_result_request *self)
 {
     self->hold--;
@@ -89,7 +90,7 @@ static bool result_request_release(task_result_request *self)
 
 static void result_request_done(void *user, const mcp_outcome *outcome)
 {
-    (void)outcome; /* the next tasks/get finds the task as it is now */
+    (void)outcome; /* the next tasks/get shows the task's state */
     result_request_end(user);
 }
 
@@ -285,8 +286,7 @@ void task_result_request_write(const task_result_request *self, json_writer *out
 
 void task_result_request_answer(task_result_request *self, json_val responses)
 {
-    /* an answer may end the call, and the result_request with it: what is to be said is taken out
-     * first */
+    /* an answer may end the call and with it the result_request: all answers are taken out first */
     list answered;
     self->hold++;
     list_init(&answered);
@@ -408,9 +408,9 @@ void task_cancel_send(task_registry *self, upstream *to, bay_str id,
         return;
     }
     made->call.spec.method = mcp_method_of(MCP_TASKS_CANCEL)->text;
-    made->call.spec.params = json_empty_object(); /* with the rename: {"taskId":…} */
+    made->call.spec.params = json_empty_object(); /* renamed to {"taskId":…} */
     made->call.spec.log_level = MCP_LOG_NONE;
-    /* mcp 2026-07-28 tasks: whoever speaks of a task declares the extension */
+    /* mcp 2026-07-28 tasks: every request about a task declares the extension */
     made->call.spec.capabilities = STR("{\"extensions\":{\"" MCP_EXTENSION_TASKS "\":{}}}");
     upstream_send(to, &made->call);
 }

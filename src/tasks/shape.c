@@ -47,7 +47,7 @@ static const struct {
     {STR_INIT("pollInterval"), STR_INIT("pollIntervalMs")},
 };
 
-/* What another shape leaves out, or says by another name. The status comes last: it stays unless
+/* Members that the other shape lacks or names differently. The status comes last: it stays unless
  * another is given. */
 static const bay_str other_members[] = {
     STR_INIT("taskId"),         STR_INIT("ttl"),
@@ -80,14 +80,14 @@ void task_put(json_writer *out, json_val task, mcp_era from, mcp_era to, bay_str
         if (!json_is(value, JSON_MISSING)) {
             json_key(out, name);
             json_put_val(out, value);
-        } else if (i == 0) { /* both shapes want it */
+        } else if (i == 0) { /* required by both shapes */
             json_key(out, name);
             json_put_null(out);
         }
     }
 }
 
-/* `_meta` with its related task named `token`, or with none; no empty one. */
+/* `_meta` with the related task `token`, or without one; omitted if empty. */
 static void put_meta(json_writer *out, json_val meta, bay_str token)
 {
     static const bay_str related = STR_INIT(TASK_RELATED);
@@ -127,7 +127,7 @@ void task_write_created(json_writer *out, json_val result, mcp_era from, mcp_era
         json_put_str(out, STR("task"));
         task_put(out, task, from, to, token, TASK_STATUSES);
     } else {
-        task_put(out, task, from, to, token, TASK_STATUSES); /* _meta and all */
+        task_put(out, task, from, to, token, TASK_STATUSES); /* including _meta */
         json_close_object(out);
         return;
     }

@@ -1,7 +1,6 @@
-/* The two shapes of a task on the wire: the core's of 2025-11-25 ("legacy": ttl, pollInterval, a
- * nested `task`, the result fetched by tasks/result) and the extension's of 2026-07-28 ("modern":
- * ttlMs, pollIntervalMs, flat, the result inlined). Pure: JSON in, JSON out. Members that neither
- * shape gives another name go through byte for byte. */
+/* The two shapes of a task: 2025-11-25's core ("legacy": ttl, pollInterval, a nested `task`, the
+ * result fetched by tasks/result) and 2026-07-28's extension ("modern": ttlMs, pollIntervalMs,
+ * flat, the result inlined). Pure: JSON in, JSON out. Other members are copied unchanged. */
 #ifndef TASKS_SHAPE_H
 #define TASKS_SHAPE_H
 
@@ -20,34 +19,34 @@ typedef enum task_status {
 } task_status;
 
 bay_str task_status_text(task_status status);
-/* TASK_STATUSES: it is no task, or in a state that no revision knows. */
+/* TASK_STATUSES: not a task, or in a state that no revision has. */
 task_status task_status_of(json_val task);
 static inline bool task_is_over(task_status status)
 {
     return status >= TASK_COMPLETED;
 }
 
-/* The task inside the answer to a tools/call; missing when it is no CreateTaskResult. */
+/* The task in the answer to a tools/call; missing if it is no CreateTaskResult. */
 json_val task_created(json_val result, mcp_era from);
 
-/* Members of a Task, into an open object: `task` in the shape of `from`, written in that of `to`,
- * named `token`. `status`: what it says; TASK_STATUSES: as it stands. What the shapes carry beside
- * the task itself (result, error, inputRequests, _meta, resultType) is left out, unless both are
- * the same. */
+/* Writes the members of a Task into an open object: `task` in the shape of `from`, converted to
+ * that of `to`, with the id `token`. `status`: the new status; TASK_STATUSES: unchanged. Members
+ * beside the task itself (result, error, inputRequests, _meta, resultType) are omitted unless both
+ * shapes are the same. */
 void task_put(json_writer *out, json_val task, mcp_era from, mcp_era to, bay_str token,
               task_status status);
 
 /* A whole CreateTaskResult; `result` is one in the shape of `from`. */
 void task_write_created(json_writer *out, json_val result, mcp_era from, mcp_era to, bay_str token);
 
-/* A whole result, its related task named `token`; empty: with no related task. */
+/* A whole result with the related task `token`; empty: without a related task. */
 void task_write_result(json_writer *out, json_val result, bay_str token);
 
-/* The params of a question during a task, likewise; the wish that the answer be a task itself is
- * left out. Missing params are an empty object. */
+/* The params of an input request during a task, likewise; a request for a task in return is
+ * omitted. Missing params are an empty object. */
 void task_write_input_request(json_writer *out, json_val params, bay_str token);
 
-/* Does a tool's result say that it failed? */
+/* Whether a tool's result has isError. */
 bool task_result_is_error(json_val result);
 
 /* "2026-07-28T09:30:00.000Z". Units: ms since 1970. */

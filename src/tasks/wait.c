@@ -1,10 +1,9 @@
-/* Waiting for a task of a stateless server, for a client that does not poll: tasks/result of
- * 2025-11-25, or a plain call that the gateway runs as a task. One thing at a time:
+/* Waits for a task of a stateless server on behalf of a client that does not poll: tasks/result of
+ * 2025-11-25, or a call that the gateway runs as a task. One thing at a time:
  *
  *   look (tasks/get) --working--> pause --timer--> look
  *                    --input_required--> ask the client --all answered--> tasks/update --> look
- *                    --over--> the result, the error
- */
+ *                    --over--> the result, the error */
 #include <string.h>
 
 #include "base/err.h"
@@ -14,10 +13,11 @@
 
 enum { ANSWERS_BYTES = 64 << 20 };
 
-/* A question to the client. It outlives its continuation where the client's answer comes late. */
+/* An input request to the client. It outlives its continuation if the client's answer comes late.
+ */
 typedef struct task_ask {
     list_link link;
-    task_continuation *continuation; /* NULL: over */
+    task_continuation *continuation; /* NULL: the continuation has ended */
     const mcp_method *method;
     size_t key_len;
     char key[]; /* raw, with its quotes */
@@ -48,7 +48,7 @@ void task_wait_end(task_continuation *self)
         loop_timer_stop(self->endpoint->loop, &self->timer);
     }
     while ((link = list_pop(&self->asks)) != NULL) {
-        CONTAINER_OF(link, task_ask, link)->continuation = NULL; /* its answer frees it */
+        CONTAINER_OF(link, task_ask, link)->continuation = NULL; /* freed by its answer */
     }
     while ((link = list_pop(&self->keys)) != NULL) {
         mem_free(CONTAINER_OF(link, task_key, link));
@@ -86,11 +86,11 @@ static bay_err remember(task_continuation *self, bay_str key)
     return BAY_OK;
 }
 
-/* The client cannot answer, or does not: the task waits in vain, so it ends. */
+/* The client cannot answer or does not: the task cannot continue, so it ends. */
 static void wait_give_up(task_continuation *self, const char *why)
 {
     mcp_outcome outcome;
-    self->is_running = true; /* cancelled as the continuation ends */
+    self->is_running = true; /* cancelled when the continuation ends */
     task_error(self, &outcome, RPC_INTERNAL_ERROR, why);
     task_continuation_finish(self, &outcome);
 }
@@ -142,13 +142,13 @@ static void ask_answered(void *user, bay_err err, const rpc_message *response)
     bool is_form = ask->method->id == MCP_ELICITATION;
     list_remove(&ask->link);
     if (self == NULL || err == BAY_ERR_CANCELLED) {
-        mem_free(ask); /* the request is over */
+        mem_free(ask); /* the request has ended */
         return;
     }
     task_continuation_hold(self);
     bool is_gone = err != BAY_OK && err != BAY_ERR_TIMEOUT;
     if (is_gone) {
-        mcp_outcome outcome; /* the task is the client's: it may come back for it */
+        mcp_outcome outcome; /* the task belongs to the client, which may ask for it again */
         task_error(self, &outcome, RPC_INTERNAL_ERROR, "The client is gone");
         task_continuation_finish(self, &outcome);
     } else if (is_result) {
@@ -220,13 +220,13 @@ static bay_err ask_one(task_continuation *self, bay_str key, json_val wanted)
     return err;
 }
 
-/* What was asked before waits for its update to take effect. */
+/* Input requests that were sent before wait for their update to take effect. */
 static void ask_client(task_continuation *self, json_val inputs)
 {
     bay_err err = BAY_OK;
     size_t asked = 0;
     json_iter iter = json_iter_of(inputs);
-    self->is_asking = true; /* an answer may come before the last question is out */
+    self->is_asking = true; /* an answer may come before the last request was sent */
     while (err == BAY_OK && !self->is_over && json_next(&iter)) {
         if (!was_asked(self, json_raw(iter.key))) {
             err = ask_one(self, json_raw(iter.key), iter.value);
@@ -304,7 +304,7 @@ static bool end_badly(task_continuation *self, json_val error, mcp_outcome *inou
         return false;
     }
     int64_t code = 0;
-    err_ignore(json_int64(json_get(error, STR("code")), &code)); /* dressed by the engine */
+    err_ignore(json_int64(json_get(error, STR("code")), &code)); /* the engine has adapted it */
     *inout = (mcp_outcome){.kind = MCP_OUTCOME_ERROR, .error = error, .error_code = (int)code};
     return false;
 }
@@ -344,7 +344,7 @@ static bool step_looked(task_continuation *self, mcp_outcome *inout)
     }
 }
 
-/* tasks/update was taken, or not: the next look tells. */
+/* Whether tasks/update was accepted: the next tasks/get shows it. */
 static bool step_updated(task_continuation *self, mcp_outcome *inout)
 {
     if (inout->kind != MCP_OUTCOME_RESULT) {
