@@ -1,5 +1,5 @@
-/* Batches, which 2025-03-26 alone has: the messages of an array, each dealt with by itself, their
- * answers collected by one channel. */
+/* Batches, which only 2025-03-26 has: the messages of an array, each handled by itself; one channel
+ * collects their answers. */
 #include "base/check.h"
 #include "mcp/server_internal.h"
 
@@ -63,7 +63,7 @@ void batch_receive(request *read, mcp_session *session, response_channel *throug
     json_iter it = json_iter_of(read->shown.message.root);
     while (json_next(&it)) {
         if (through->connection != NULL && through->connection->session != session) {
-            break; /* the connection was closed in the middle of it */
+            break; /* the connection was closed during the batch */
         }
         receive_one(server, json_raw(it.value), session, through);
     }

@@ -8,7 +8,7 @@
  *   any --> BROKEN --opened--> OPENING
  *
  * Invariants: calls are OPEN in READY, or stay open from an earlier READY; WAITING calls are sent
- * in the order of their making; BROKEN has no call at all. */
+ * in the order of their creation; BROKEN has no calls. */
 #include <stdio.h>
 
 #include "base/log.h"
@@ -198,7 +198,7 @@ void mcp_client_leave(mcp_client *self)
     }
 }
 
-/* Ends every call there is now; a `done` may end others, free the client or open the link again. */
+/* Ends every current call; a `done` may end others, free the client or open the link again. */
 static void fail_everything(mcp_client *self, bay_err err, const char *text, bool is_link_gone)
 {
     self->probe = self->stream = self->listen = self->old_listen = NULL;
@@ -308,7 +308,7 @@ void mcp_client_broken(mcp_client *self, bay_err err, const char *text, uint64_t
     mcp_client_leave(self);
 }
 
-/* Calls that were open when their era was doubted: nobody is left to answer them. */
+/* Calls that were open when another era was suspected: no answer can come for them. */
 static void fail_open(mcp_client *self)
 {
     list_link *link;
@@ -330,7 +330,7 @@ bool mcp_client_restarted(mcp_client *self, uint64_t now_ms)
     }
     mcp_client_enter(self, now_ms);
     self->fears_probe = true;
-    self->remembered = NULL; /* whatever it was, it answers no server/discover now */
+    self->remembered = NULL; /* the server does not answer server/discover now */
     mcp_call *probe = self->probe;
     self->probe = NULL;
     if (probe != NULL) {
@@ -419,14 +419,14 @@ static uint64_t call_due(const mcp_call *call)
     return call->wake_ms < due ? call->wake_ms : due;
 }
 
-/* Moves what is due to `expired`, which survives any callback. */
+/* Moves what is due to `expired`, which is safe against any callback. */
 static void collect_due(mcp_client *self, list *calls)
 {
     LIST_EACH(link, calls)
     {
         mcp_call *call = CONTAINER_OF(link, mcp_call, link);
         if (call->phase == PHASE_OPEN && call->deadline_ms <= self->now_ms) {
-            /* while it is the server that waits, not we, the time does not run */
+            /* while the server waits for an answer, the call's time does not run */
             uint64_t until = mcp_call_asked_deadline(call);
             call->deadline_ms = until > call->deadline_ms ? until : call->deadline_ms;
         }

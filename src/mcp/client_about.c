@@ -1,5 +1,5 @@
-/* What a client holds besides its calls: working memory, what the server said of itself, and what
- * the owner wants to hear of it. */
+/* The state of a client besides its calls: working memory, the server's description of itself, and
+ * what the owner wants to be notified of. */
 #include "base/mem.h"
 #include "mcp/client_internal.h"
 
@@ -30,7 +30,7 @@ client_scratch mcp_client_scratch_take(const mcp_client *self, client_scratch *s
 static void scratch_trim(buf *one)
 {
     buf_clear(one);
-    if (one->cap > CLIENT_MAX_SCRATCH_BYTES) { /* not kept for the sake of small messages */
+    if (one->cap > CLIENT_MAX_SCRATCH_BYTES) { /* large buffers are not kept for small messages */
         buf_fini(one);
     }
 }
@@ -40,7 +40,7 @@ void mcp_client_scratch_put(client_scratch *slot, client_scratch *scratch)
     scratch_trim(&scratch->message);
     scratch_trim(&scratch->name);
     arena_reset(&scratch->memory);
-    mcp_client_scratch_fini(slot); /* one that a callback used meanwhile */
+    mcp_client_scratch_fini(slot); /* a buffer that a callback used meanwhile */
     *slot = *scratch;
 }
 
@@ -94,7 +94,8 @@ bay_str mcp_client_instructions(const mcp_client *self)
 bool mcp_client_has(const mcp_client *self, bay_str capability)
 {
     if (!self->is_about_known) {
-        /* Not asked yet (a remembered server): it will say so itself if it has not. */
+        /* A remembered server was not asked yet: it refuses by itself if it lacks the capability.
+         */
         return self->state == MCP_CLIENT_READY;
     }
     json_kind kind = json_kind_of(mcp_capability(mcp_client_server_capabilities(self), capability));

@@ -1,12 +1,12 @@
-/* Questions of a server that a user has taken and not answered yet. While one is open it is the
- * server that waits: no call is given up for being idle. On a stream of its own a question belongs
- * to that call, and stops no other call's time; on a shared channel nothing says whose it is. */
+/* Requests of a server that a user has taken and not answered. While one is open the server waits,
+ * so no call times out for being idle. On a stream of its own, a request belongs to that call and
+ * stops no other call's time; on a shared channel it names no call. */
 #include <string.h>
 
 #include "base/mem.h"
 #include "mcp/client_internal.h"
 
-enum { CLIENT_MAX_ASKED = 65536 }; /* beyond that they are refused */
+enum { CLIENT_MAX_ASKED = 65536 }; /* above it, requests are refused */
 
 struct asked {
     list_link link; /* in client.asked */
@@ -74,7 +74,7 @@ void mcp_call_forget_asked(mcp_call *call)
     }
 }
 
-/* The clock was looked at: from now on those that were answered are waited for again. */
+/* The time was read: from now on, calls whose requests were answered can time out again. */
 void mcp_client_asked_tick(mcp_client *self)
 {
     if (!self->has_answered) {
@@ -95,7 +95,7 @@ void mcp_client_asked_tick(mcp_client *self)
     }
 }
 
-/* Until when it may be idle, as far as questions are concerned; 0: they do not matter. */
+/* The end of the call's idle time as far as open requests affect it; 0: they do not. */
 uint64_t mcp_call_asked_deadline(const mcp_call *call)
 {
     const mcp_client *self = call->client;

@@ -1,6 +1,5 @@
-/* The life of a call: made, waiting, sent, answered, cancelled, expired, used again.
- * Invariant: a call of a user leaves this file's hands by exactly one `done` or by mcp_call_cancel.
- */
+/* The life of a call: created, waiting, sent, answered, cancelled, expired, reused. Invariant: a
+ * user's call ends with exactly one `done` or with mcp_call_cancel. */
 #include <stdio.h>
 
 #include "base/log.h"
@@ -14,7 +13,7 @@ mcp_call *mcp_call_new(mcp_client *self, call_purpose purpose)
     if (link != NULL) {
         self->spare_count--;
         call = CONTAINER_OF(link, mcp_call, link);
-        /* Of what it kept only the memory: the parts of another call would stand in this one. */
+        /* Keeps only the memory: members of the previous call must not remain. */
         *call = (mcp_call){.kept.bytes = call->kept.bytes, .event_id = call->event_id};
         buf_clear(&call->kept.bytes);
         buf_clear(&call->event_id);
@@ -50,7 +49,7 @@ void mcp_call_recycle(mcp_call *call)
 {
     mcp_client *self = call->client;
     if (call->phase == PHASE_SPARE) {
-        return; /* the client was freed inside `traced`, and its calls with it */
+        return; /* the client was freed inside `traced`, with its calls */
     }
     mcp_call_detach(call);
     call_forget_keys(call);
@@ -313,13 +312,13 @@ void mcp_call_tell_cancelled(mcp_call *call, bay_str reason)
     if (self->state == MCP_CLIENT_BROKEN || self->is_dead || call->id == 0) {
         return;
     }
-    /* mcp 2026-07-28 basic/patterns/cancellation: over HTTP, closing the stream is the signal */
+    /* mcp 2026-07-28 basic/patterns/cancellation: over HTTP, closing the stream cancels */
     if (mcp_client_is_http(self) && (mcp_client_is_modern(self) || call->purpose == CALL_PROBE)) {
         mcp_call_abandon(call);
         return;
     }
     /* mcp 2025-11-25 basic/utilities/cancellation: initialize must not be cancelled; and a legacy
-     * server would stumble over a notification before initialize */
+     * server may fail on a notification before initialize */
     if (call->purpose == CALL_INITIALIZE || call->purpose == CALL_PROBE) {
         mcp_call_abandon(call);
         return;
@@ -341,7 +340,7 @@ void mcp_call_tell_cancelled(mcp_call *call, bay_str reason)
     mcp_client_scratch_put(&self->send_scratch, &scratch);
 }
 
-/* It may have been the answer: nobody else says what became of it. */
+/* It may have been the answer: otherwise the log would not show what became of it. */
 static void say_late(const mcp_call *call, char *out, size_t size)
 {
     const mcp_client *self = call->client;

@@ -1,6 +1,6 @@
-/* Which era, which revision. server/discover asks; whatever is no modern answer means legacy, and
- * initialize decides. What was remembered is believed until the server shows otherwise; a doubt
- * costs one new probe, and calls that were certainly not executed are sent again. Source: mcp
+/* Detects era and revision. server/discover comes first; any answer that is not modern means
+ * legacy, and initialize decides. A remembered revision is used until the server shows another; a
+ * doubt costs one new probe, and calls that were certainly not executed are sent again. Source: mcp
  * 2026-07-28 basic/versioning, Backward Compatibility; basic/transports/stdio and streamable-http,
  * Backward Compatibility. */
 #include <stdio.h>
@@ -113,8 +113,8 @@ void mcp_client_detect_probe(mcp_client *self, const mcp_revision *version)
     self->probes++;
     self->probed_version = version;
     bay_err err;
-    /* Only where silence would mean a legacy server is it not waited out: a process may take long
-     * to start. */
+    /* Only if silence would mean a legacy server, the probe does not wait for its full time: a
+     * process may take long to start. */
     bool is_hasty = !mcp_client_is_http(self) && may_speak(self, MCP_LEGACY);
     uint32_t left_ms = mcp_client_start_left(self);
     uint32_t half_ms = left_ms / 2 + 1; /* the other half is for initialize */
@@ -128,7 +128,7 @@ void mcp_client_detect_probe(mcp_client *self, const mcp_revision *version)
     }
 }
 
-/* The server is modern: from now on each request stands for itself. */
+/* The server is modern: from now on each request is independent. */
 static void become_modern(mcp_client *self, const mcp_revision *version)
 {
     self->revision = version;
@@ -155,7 +155,7 @@ void mcp_client_detect_begin(mcp_client *self)
         known = NULL;
     }
     if (self->kind == MCP_LINK_SSE_2024) {
-        /* the transport of 2024-11-05, kept by servers that speak later revisions on it */
+        /* the transport of 2024-11-05, on which servers also use later revisions */
         begin_legacy(self);
     } else if (known != NULL && known->era == MCP_MODERN) {
         become_modern(self, known);
@@ -172,7 +172,7 @@ static void probed_result(mcp_client *self, const mcp_outcome *outcome)
 {
     json_val versions = json_get(outcome->result, STR("supportedVersions"));
     if (!json_is(versions, JSON_ARRAY)) {
-        begin_legacy(self); /* no DiscoverResult: a server that answers anything with something */
+        begin_legacy(self); /* not a DiscoverResult: a server that answers everything */
         return;
     }
     const mcp_revision *version = mcp_client_detect_pick(self, versions, MCP_MODERN);
@@ -220,7 +220,7 @@ static void probed_failure(mcp_client *self, const mcp_call *call, const mcp_out
         mcp_client_break(self, mcp_client_detect_status_err(call->status), text, false);
         return;
     }
-    /* Silence on a duplex link, or an answer that is none. */
+    /* Silence on a duplex link, or an answer that is invalid. */
     bool is_silence = (outcome->err == BAY_ERR_TIMEOUT || outcome->err == BAY_ERR_PROTOCOL) &&
                       !mcp_client_is_http(self) && may_speak(self, MCP_LEGACY);
     bool is_other =
@@ -248,7 +248,7 @@ void mcp_client_detect_probed(mcp_client *self, mcp_call *call, const mcp_outcom
     } else if (outcome->error_code == MCP_UNSUPPORTED_VERSION) {
         probed_unsupported(self, outcome->error);
     } else if (is_modern_error(outcome->error_code)) {
-        /* Modern without doubt; what is wrong with our request each caller will hear. */
+        /* The server is certainly modern; each caller gets the error of its own request. */
         LOG(LOG_WARN, "mcp", "%s: the server answered server/discover with error %d", self->label,
             outcome->error_code);
         self->is_confirmed = true;
@@ -260,8 +260,8 @@ void mcp_client_detect_probed(mcp_client *self, mcp_call *call, const mcp_outcom
 
 /* ---- what initialize brought ----------------------------------------------------------------- */
 
-/* The server may have been upgraded since we last met, or it was slow to start: one of both eras
- * that read our late probe first refuses a handshake for good. True when it is asked. */
+/* The server may have been upgraded, or it was slow to start: some servers of both eras that read a
+ * late probe first refuse initialize permanently. True: a probe is sent. */
 static bool probe_instead(mcp_client *self)
 {
     bool has_heard = self->has_probed && !self->is_probe_unheard;
@@ -370,7 +370,7 @@ void mcp_client_detect_initialized(mcp_client *self, mcp_call *call, const mcp_o
 
 /* ---- doubts ---------------------------------------------------------------------------------- */
 
-/* Must a server of the era and capabilities we know have this method? */
+/* Whether a server of the known era and capabilities must have this method. */
 static bool must_exist(const mcp_client *self, const mcp_method *method)
 {
     if (method == NULL || !self->is_about_known) {
@@ -381,7 +381,7 @@ static bool must_exist(const mcp_client *self, const mcp_method *method)
             method->id != MCP_COMPLETE);
 }
 
-/* Is it an error of a request that was not begun? It may be sent again. */
+/* Whether the error means that the request was not begun, so that it may be sent again. */
 static bool is_unbegun(const mcp_call *call, int code)
 {
     bool is_tool = call->method == NULL || call->method->id == MCP_TOOLS_CALL;
@@ -401,12 +401,12 @@ static bool looks_legacy(const mcp_call *call, int code)
         return false;
     }
     if (!self->is_confirmed && (is_refused || is_unbegun(call, code))) {
-        return true; /* only remembered: any such error is worth one question */
+        return true; /* only remembered: any such error is worth one probe */
     }
     if (code == RPC_METHOD_NOT_FOUND) {
         return must_exist(self, call->method);
     }
-    return is_refused && code > RPC_INVALID_REQUEST; /* -32000 … : no code a modern server knows */
+    return is_refused && code > RPC_INVALID_REQUEST; /* -32000 …: not a code of modern servers */
 }
 
 static void doubt(mcp_client *self)
@@ -427,7 +427,7 @@ bool mcp_client_detect_doubts(mcp_call *call, int error_code, json_val error)
     if (self->kind == MCP_LINK_SSE_2024 || call->purpose != CALL_USER) {
         return false;
     }
-    /* The answer to a call that was sent in another era than the one spoken now. */
+    /* The answer to a call that was sent in another era than the current one. */
     bool is_late = self->state != MCP_CLIENT_READY;
     bool is_modern = mcp_client_is_modern(self);
     if (!is_late && is_modern && error_code == MCP_UNSUPPORTED_VERSION) {

@@ -1,5 +1,5 @@
-/* HTTP exchanges: their heads, hints and ends, and what an end without an answer means.
- * Source: mcp 2026-07-28 basic/transports/streamable-http; mcp 2025-11-25 basic/transports. */
+/* HTTP exchanges: their heads, hints and ends, and the meaning of an end without an answer. Source:
+ * mcp 2026-07-28 basic/transports/streamable-http; mcp 2025-11-25 basic/transports. */
 #include <stdio.h>
 
 #include "base/log.h"
@@ -11,7 +11,7 @@ void mcp_call_remember_event(mcp_call *call, bay_str event_id)
         return;
     }
     buf_clear(&call->event_id);
-    buf_str(&call->event_id, event_id); /* without memory: no resumption, nothing worse */
+    buf_str(&call->event_id, event_id); /* without memory: the stream cannot be resumed */
     call->attempts = 0;
 }
 

@@ -1,18 +1,18 @@
-/* What the files of the client engine share. Nothing outside src/mcp/client*.c includes this.
+/* Shared by the files of the client engine. Nothing outside src/mcp/client*.c includes this.
  *
- * Every request of ours is an mcp_call, also the engine's own (probe, initialize, listen …); a GET
- * stream is one without a message. A call is in exactly one list:
+ * Every request is an mcp_call, also the engine's own (probe, initialize, listen …); a GET stream
+ * is a call without a message. A call is in exactly one list:
  *
  *   WAITING --sent--> OPEN --answer--> DONE (its `done` runs) --> LINGERING --> spare
  *      ^                |  \--stream cut, event id known--> RESUMING --GET--> OPEN
  *      \--to be resent--/   (LINGERING: HTTP only, until the transport says the exchange ended)
  *
- * The table finds a call by its exchange (HTTP) and by its id; both come from one counter.
+ * The table finds a call by its exchange (HTTP) and by its id; one counter assigns both.
  *
- * Callbacks may start and cancel calls, feed more input, or free the client. So every entry stands
- * between mcp_client_enter and mcp_client_leave (a freed client is released by the outermost
- * leave), nothing is read from a call after its callback, and working memory is taken from the
- * client while in use. */
+ * Callbacks may start and cancel calls, pass in more input, or free the client. Therefore every
+ * entry runs between mcp_client_enter and mcp_client_leave (the outermost leave releases a freed
+ * client), nothing is read from a call after its callback, and working memory is taken from the
+ * client while it is used. */
 #ifndef MCP_CLIENT_INTERNAL_H
 #define MCP_CLIENT_INTERNAL_H
 
@@ -23,22 +23,22 @@
 enum {
     CLIENT_MAX_GARBAGE = 100,     /* unreadable messages in a row */
     CLIENT_MAX_RESENDS = 2,       /* of one call */
-    CLIENT_MAX_RESUMES = 5,       /* GETs in a row that bring no event */
+    CLIENT_MAX_RESUMES = 5,       /* GETs in a row without an event */
     CLIENT_MAX_SPARE = 256,       /* call structs kept for reuse */
     CLIENT_MAX_KEPT_BYTES = 4096, /* of a spare call's buffer */
-    CLIENT_MAX_EVENT_ID = 1024,   /* longer ids are not remembered */
+    CLIENT_MAX_EVENT_ID = 1024,   /* longer ids are not stored */
     CLIENT_MAX_SESSION = 1024,
     CLIENT_MAX_SUBSCRIPTIONS = 1024,
     CLIENT_MAX_URI = 8192,
-    CLIENT_MAX_CLOGGED = 1000, /* small messages sent while the link is clogged */
+    CLIENT_MAX_CLOGGED = 1000, /* small messages sent while the link is slow */
     CLIENT_MAX_PROBES = 3,     /* server/discover in one detection */
-    CLIENT_LINGER_MS = 2000,   /* an answered exchange may stay open that long */
+    CLIENT_LINGER_MS = 2000,   /* an answered exchange may stay open for this time */
     CLIENT_BACKOFF_MS = 1000,
     CLIENT_MAX_BACKOFF_MS = 60000,
     CLIENT_MIN_RETRY_MS = 100,
     CLIENT_MAX_RETRY_MS = 600000,
-    CLIENT_STEADY_MS = 10000,      /* a stream that lived that long resets its back-off */
-    CLIENT_DOUBT_PAUSE_MS = 60000, /* between doubts about the era that turned out unfounded */
+    CLIENT_STEADY_MS = 10000,      /* a stream that lasted this long resets its back-off */
+    CLIENT_DOUBT_PAUSE_MS = 60000, /* between unfounded doubts about the era */
     CLIENT_TEXT = 240,
     CLIENT_LABEL = 128,
     CLIENT_MAX_OPTION_BYTES = 1 << 20,  /* clientInfo, capabilities */
@@ -64,7 +64,7 @@ typedef enum call_phase {
     PHASE_LINGERING,
 } call_phase;
 
-/* What a call was made of, so that it can be written again for another id, session or era. */
+/* The parts of a call, so that it can be written again for another id, session or era. */
 typedef struct call_kept {
     buf bytes; /* method, params, rename, meta, capabilities, client_info, then the fields */
     size_t len[6];
@@ -78,37 +78,37 @@ struct mcp_call {
     mcp_client *client;
     call_purpose purpose;
     call_phase phase;
-    const mcp_method *method; /* NULL: in no table */
+    const mcp_method *method; /* NULL: a method outside the tables */
     mcp_call_events events;
     void *user;
     call_kept kept;
     const auth_principal *principal; /* counted */
     mcp_log_level log_level;
     bool wants_progress;
-    uint64_t progress_of; /* 0: of no other call */
-    uint64_t seq;         /* order of making; queue order */
+    uint64_t progress_of; /* 0: no other call */
+    uint64_t seq;         /* order of creation, and of the queue */
     uint64_t id;          /* JSON-RPC id and progress token; 0: never sent */
     uint64_t exchange;    /* HTTP; 0: none */
     bool is_exchange_open;
     bool was_sent;
     bool is_paused;
     bool is_acknowledged; /* LISTEN */
-    bool is_superseded;   /* LISTEN: a newer one took over */
+    bool is_superseded;   /* LISTEN: a newer one has replaced it */
     bool used_session;    /* the last sending named a session */
     uint32_t session_serial;
     uint32_t resends;
     uint32_t attempts; /* RESUMING and STREAM: since the last event */
-    uint32_t retry_ms; /* the server's wish; 0: none */
+    uint32_t retry_ms; /* requested by the server; 0: none */
     uint32_t garbage;
     int status;             /* of the current exchange; 0: not known */
-    bay_err fault;          /* what will be said if the exchange ends without an answer */
-    const char *fault_text; /* static; NULL: nothing in particular */
+    bay_err fault;          /* the error if the exchange ends without an answer */
+    const char *fault_text; /* static; NULL: no specific text */
     uint32_t timeout_ms;
-    uint64_t deadline_ms; /* no progress until then: timeout; RESUMING and back-off: see wake_ms */
+    uint64_t deadline_ms; /* end of the time without progress; RESUMING and back-off: see wake_ms */
     uint64_t end_ms;
     uint64_t wake_ms; /* RESUMING: when to GET; LINGERING: when to abandon */
     uint64_t opened_ms;
-    uint32_t asked; /* questions on its stream that are not answered */
+    uint32_t asked; /* open requests on its stream */
     bool has_answered;
     uint64_t answered_ms;
     buf event_id;
@@ -126,7 +126,7 @@ typedef struct id_table {
     size_t len;
 } id_table;
 
-/* Working memory of one sending or one receiving. */
+/* Working memory of one send or one receive. */
 typedef struct client_scratch {
     buf message;
     buf name;
@@ -147,19 +147,19 @@ struct mcp_client {
     uint32_t max_depth;
     bool wants_changes;
     const mcp_revision *remembered;
-    char label[CLIENT_LABEL]; /* what the log calls the server */
-    buf via;                  /* our entry of Via; empty: none is sent */
+    char label[CLIENT_LABEL]; /* the server's name in the log */
+    buf via;                  /* our entry of Via; empty: no Via */
     buf client_info;          /* raw objects */
     buf capabilities;
 
     mcp_client_state state;
     bay_err broken_err;
     char broken_text[CLIENT_TEXT];
-    const mcp_revision *revision; /* spoken; meaningful from INITIALIZING on */
-    bool is_confirmed;            /* the server itself showed its era */
+    const mcp_revision *revision; /* in use; valid from INITIALIZING on */
+    bool is_confirmed;            /* the server itself has shown its era */
     bool has_probed;              /* in this detection */
     bool is_probe_unheard;        /* it was not answered in time */
-    bool fears_probe;             /* a server on a duplex link died of it */
+    bool fears_probe;             /* a server on a duplex link exited because of it */
     uint32_t probes;
     uint32_t proposals; /* initialize, in this detection */
     uint64_t doubt_after_ms;
@@ -167,7 +167,7 @@ struct mcp_client {
     buf session;
     buf next_session;
     uint32_t session_serial;
-    uint32_t streamed_serial; /* the session whose GET stream was answered with one; 0: none */
+    uint32_t streamed_serial; /* the session whose GET was answered with a stream; 0: none */
 
     json_val about; /* the DiscoverResult or InitializeResult */
     arena about_memory;
@@ -181,7 +181,7 @@ struct mcp_client {
     id_table table;
     list waiting, open, lingering, spare;
     list expired; /* what a tick found due */
-    list failing; /* what a broken link leaves */
+    list failing; /* calls that a broken link leaves */
     size_t spare_count;
     size_t waiting_count; /* WAITING */
     size_t user_count;    /* of users: WAITING, OPEN, RESUMING */
@@ -189,26 +189,26 @@ struct mcp_client {
     size_t paused_count;
     size_t heirs; /* open calls with progress_of */
     uint32_t garbage;
-    const char *unread_text; /* why the last message that was none could not be read; static */
+    const char *unread_text; /* why the last invalid message could not be read; static */
     uint64_t unread_ms;      /* and when */
-    list asked;              /* questions on calls' own streams, see client_asked.c */
+    list asked;              /* requests on calls' own streams, see client_asked.c */
     size_t asked_rows;
     bool has_answered_loosely;
     uint32_t held_count;  /* exchanges that wait for their authorization */
     uint64_t held_ms;     /* when the last of them ended to wait */
     uint32_t asked_count; /* requests of the server that a user has taken and not answered */
-    bool has_answered;    /* one, since the clock was last looked at */
-    uint64_t answered_ms; /* from then on the server is waited for again */
+    bool has_answered;    /* one, since the time was last read */
+    uint64_t answered_ms; /* from then on the server's time runs again */
     uint32_t clogged_count;
     bool is_clogged;
 
     mcp_call *probe;      /* PROBE or INITIALIZE under way */
     mcp_call *stream;     /* the GET stream */
-    bool has_no_stream;   /* the server offers none */
+    bool has_no_stream;   /* the server has none */
     mcp_call *listen;     /* newest LISTEN */
     mcp_call *old_listen; /* kept until the newest is acknowledged */
     bool is_listen_due;
-    bool has_listen_gap; /* nobody listened for a while */
+    bool has_listen_gap; /* no listen was open for a while */
     bool has_no_listen;
     uint64_t listen_at_ms;
     uint32_t listen_attempts;
@@ -226,23 +226,23 @@ struct mcp_client {
 void mcp_client_enter(mcp_client *self, uint64_t now_ms);
 void mcp_client_leave(mcp_client *self);
 void mcp_client_set_state(mcp_client *self, mcp_client_state state);
-/* Fails every call and tells the owner. `is_link_gone`: nothing is to be abandoned. */
+/* Fails every call and notifies the owner. `is_link_gone`: no exchange is to be abandoned. */
 void mcp_client_break(mcp_client *self, bay_err err, const char *text, bool is_link_gone);
-/* READY: what waits is sent, what the server promised is listened to, the owner hears of it. */
+/* READY: sends the waiting calls, opens the streams for notifications, notifies the owner. */
 void mcp_client_become_ready(mcp_client *self);
 void mcp_client_wake(mcp_client *self, uint64_t at_ms);
 uint64_t mcp_client_backoff(uint32_t attempts);
 bool mcp_client_is_http(const mcp_client *self);
-bool mcp_client_is_modern(const mcp_client *self); /* the revision spoken */
+bool mcp_client_is_modern(const mcp_client *self); /* the current revision */
 
 /* ---- client_about.c */
 void mcp_client_scratch_init(const mcp_client *self, client_scratch *scratch);
 void mcp_client_scratch_fini(client_scratch *scratch);
-/* Borrows working memory; whoever needs some meanwhile gets other. */
+/* Borrows working memory; a nested use gets other memory. */
 client_scratch mcp_client_scratch_take(const mcp_client *self, client_scratch *slot);
 void mcp_client_scratch_put(client_scratch *slot, client_scratch *scratch);
 void mcp_client_unlearn(mcp_client *self);
-/* Remembers a server's description of itself. */
+/* Stores a server's description of itself. */
 bay_err mcp_client_learn(mcp_client *self, json_val result) BAY_MUST_CHECK;
 
 /* ---- client_table.c */
@@ -253,11 +253,10 @@ void mcp_id_table_fini(id_table *self);
 
 /* ---- client_asked.c */
 typedef struct asked asked;
-/* A question is about to be put to a user; `owner`: whose stream it came on, or NULL. False: too
- * many.
- */
+/* A request is about to be passed to a user; `owner`: the call on whose stream it came, or NULL.
+ * False: too many. */
 bool mcp_client_asked(mcp_client *self, mcp_call *owner, bay_str id);
-/* It was answered, or is not to be. */
+/* It was answered, or will not be. */
 void mcp_client_asked_end(mcp_client *self, bay_str id, bool is_answered);
 void mcp_call_forget_asked(mcp_call *call);
 void mcp_client_asked_tick(mcp_client *self);
@@ -268,31 +267,31 @@ void mcp_client_flush(mcp_client *self);
 
 /* ---- client_call.c */
 mcp_call *mcp_call_new(mcp_client *self, call_purpose purpose);
-/* An engine's own call: made and sent. NULL when that failed (out_err says why). */
+/* Creates and sends a call of the engine. NULL: failed (out_err says why). */
 mcp_call *mcp_call_start(mcp_client *self, call_purpose purpose, mcp_method_id method,
                          json_val params, const mcp_revision *revision, uint32_t timeout_ms,
                          bay_err *out_err);
-/* Gives the call a fresh id and sends it. On failure it is in no list. */
+/* Gives the call a new id and sends it. On failure it is in no list. */
 bay_err mcp_call_open(mcp_call *call, const mcp_revision *revision, json_val params,
                       json_val meta) BAY_MUST_CHECK;
-/* Into the queue, in the order of making. */
+/* Adds it to the queue, in the order of creation. */
 void mcp_call_wait(mcp_call *call);
 void mcp_call_unpause(mcp_call *call);
 void mcp_call_finish(mcp_call *call, const mcp_outcome *outcome);
 void mcp_call_fail(mcp_call *call, bay_err err, bool was_sent, const char *text);
-/* Frees a call that is in no list any more and whose exchange is closed. */
+/* Frees a call that is in no list and whose exchange is closed. */
 void mcp_call_recycle(mcp_call *call);
-/* Out of every list; no `done`. */
+/* Removes it from every list, without `done`. */
 void mcp_call_detach(mcp_call *call);
-/* Back to the queue, in its old place. False when it was resent too often. */
+/* Puts it back in the queue, in its old place. False: it was resent too often. */
 bool mcp_call_requeue(mcp_call *call);
 /* HTTP: closes its exchange, if any. */
 void mcp_call_abandon(mcp_call *call);
-/* Tells the server to stop, in the way of link and era. */
+/* Notifies the server of the cancellation, as link and era require. */
 void mcp_call_tell_cancelled(mcp_call *call, bay_str reason);
 mcp_call *mcp_call_by_id(const mcp_client *self, bay_str raw_id);
 mcp_call *mcp_call_by_exchange(const mcp_client *self, uint64_t exchange);
-/* The only call of a user that is open, or NULL. */
+/* The only open call of a user, or NULL. */
 mcp_call *mcp_call_only_open(const mcp_client *self);
 void mcp_call_expire(mcp_call *call);
 /* Gives the exchange an entry in the table. */
@@ -302,10 +301,11 @@ bay_str mcp_call_kept_part(const mcp_call *call, int part);
 /* ---- client_write.c */
 bay_err mcp_call_keep(call_kept *kept, const mcp_call_spec *spec, bool wants_fields,
                       arena *memory) BAY_MUST_CHECK;
-/* Writes and sends a call whose id is set; `params` and `meta` missing: read from what was kept. */
+/* Writes and sends a call whose id is set; `params` and `meta` missing: read from its stored parts.
+ */
 bay_err mcp_call_send(mcp_call *call, const mcp_revision *revision, json_val params,
                       json_val meta) BAY_MUST_CHECK;
-/* A notification or a response. BAY_OK also where nobody is left to hear it. */
+/* A notification or a response. BAY_OK also if the link has ended. */
 bay_err mcp_client_post(mcp_client *self, bay_str message);
 void mcp_client_notify(mcp_client *self, mcp_method_id method, bay_str params);
 size_t mcp_client_legacy_fields(const mcp_client *self, bay_str event_id, mcp_field *out);
@@ -321,9 +321,8 @@ uint32_t mcp_client_start_left(const mcp_client *self);
 void mcp_client_detect_probe(mcp_client *self, const mcp_revision *version);
 void mcp_client_detect_probed(mcp_client *self, mcp_call *call, const mcp_outcome *outcome);
 void mcp_client_detect_initialized(mcp_client *self, mcp_call *call, const mcp_outcome *outcome);
-/* A user's call was answered by an error that may mean another era: true when the call was taken
- * back and the server is asked again. `error_code` 0: the exchange failed without a JSON-RPC error.
- */
+/* An error answer to a user's call may mean another era. True: the call was taken back and the
+ * server is probed again. `error_code` 0: the exchange failed without a JSON-RPC error. */
 bool mcp_client_detect_doubts(mcp_call *call, int error_code, json_val error);
 void mcp_client_detect_doubt_silence(mcp_client *self);
 const mcp_revision *mcp_client_detect_pick(const mcp_client *self, json_val versions, mcp_era era);
@@ -333,11 +332,11 @@ void mcp_client_detect_status_text(int status, char *out, size_t size);
 /* ---- client_legacy.c */
 void mcp_client_legacy_initialize(mcp_client *self, const mcp_revision *proposal);
 void mcp_client_legacy_ready(mcp_client *self);
-/* The exchange of `call` (or the GET stream) showed that its session is gone. */
+/* The exchange of `call` (or the GET stream) showed that its session has ended. */
 void mcp_client_legacy_session_lost(mcp_client *self, uint32_t serial);
 bool mcp_client_legacy_lost_session(
     const mcp_call *call); /* a 404 to a request that named a session */
-/* The stream of a call was cut: true when it will be resumed. */
+/* The stream of a call was cut. True: it will be resumed. */
 bool mcp_client_legacy_resume(mcp_call *call);
 void mcp_client_legacy_listen(mcp_call *call); /* GET now */
 void mcp_client_legacy_open_stream(mcp_client *self);
@@ -353,11 +352,11 @@ void mcp_client_modern_tick(mcp_client *self);
 void mcp_client_modern_acknowledged(mcp_client *self, mcp_call *call);
 void mcp_client_modern_listen_ended(mcp_client *self, mcp_call *call, const mcp_outcome *outcome);
 void mcp_client_modern_close_listens(mcp_client *self, bool is_link_gone);
-/* -32022 to a user's call: true when it will be sent again. */
+/* -32022 to a user's call. True: it will be sent again. */
 bool mcp_client_modern_retry_version(mcp_call *call, json_val error);
 
 /* ---- client_receive.c */
-/* Is it the raw id of a request of ours? */
+/* Whether it is the raw id of a request of this engine. */
 bool mcp_client_is_id(bay_str raw, uint64_t *out);
 
 /* ---- client_exchange.c */

@@ -13,7 +13,7 @@ void mcp_client_legacy_initialize(mcp_client *self, const mcp_revision *proposal
 {
     mcp_client_set_state(self, MCP_CLIENT_INITIALIZING);
     self->proposals++;
-    buf_clear(&self->session); /* a new session is asked for without naming the old one */
+    buf_clear(&self->session); /* a new session is requested without naming the old one */
     buf_clear(&self->next_session);
     json_builder made;
     json_val params;
@@ -103,7 +103,7 @@ void mcp_client_legacy_session_lost(mcp_client *self, uint32_t serial)
 {
     if (self->state != MCP_CLIENT_READY || serial != self->session_serial ||
         mcp_client_is_modern(self)) {
-        return; /* already seen to */
+        return; /* handled already */
     }
     LOG(LOG_INFO, "mcp", "%s: the server forgot the session; beginning a new one", self->label);
     /* mcp 2025-11-25 basic/transports, Session Management 4: initialize without a session id */
@@ -197,8 +197,8 @@ void mcp_client_legacy_stream_ended(mcp_client *self, bay_err err)
     mcp_call *call = self->stream;
     int status = call->status;
     call->is_exchange_open = false;
-    /* Servers without a stream say 404, too. Only a session that had one is then lost; if it is all
-     * the same, the next request will tell. */
+    /* Servers without a stream also answer 404. Only a session that had a stream is then lost;
+     * otherwise the next request shows it. */
     if (mcp_client_legacy_lost_session(call) && self->streamed_serial == call->session_serial) {
         mcp_client_legacy_session_lost(self, call->session_serial);
         return;

@@ -1,9 +1,9 @@
-/* The stateless revision: subscriptions/listen kept open for what the owner wants to hear, versions
- * retried.
+/* The stateless revision: keeps subscriptions/listen open for what the owner wants to be notified
+ * of, and retries versions.
  *
- * A listen is replaced, not changed: the new one is opened, and only when the server acknowledged
- * it the old one is closed, so that nothing falls between them. Source: mcp 2026-07-28
- * basic/patterns/subscriptions, basic/versioning. */
+ * A listen is replaced, not changed: the new one is opened first, and the old one is closed when
+ * the server has acknowledged the new one, so that no notification is lost between them. Source:
+ * mcp 2026-07-28 basic/patterns/subscriptions, basic/versioning. */
 #include "base/log.h"
 #include "mcp/client_internal.h"
 #include "json/build.h"
@@ -21,7 +21,7 @@ static const struct {
      MCP_CHANGE_MAYBE_RESOURCES},
 };
 
-/* False when there is nothing to listen for. */
+/* False: there is nothing to listen for. */
 static bool write_filter(const mcp_client *self, json_writer *out)
 {
     bool has_any = false;
@@ -61,7 +61,7 @@ static void listen_later(mcp_client *self)
     mcp_client_wake(self, self->listen_at_ms);
 }
 
-/* Ends a listen without waiting for the server's word. */
+/* Ends a listen without waiting for the server's result. */
 static void listen_drop(mcp_client *self, mcp_call **slot, bool is_link_gone)
 {
     mcp_call *call = *slot;
@@ -114,7 +114,7 @@ void mcp_client_modern_listen_due(mcp_client *self)
     if (self->state != MCP_CLIENT_READY || !mcp_client_is_modern(self) || self->has_no_listen) {
         return;
     }
-    /* One waits for its acknowledgement, or for its time: then comes the next. */
+    /* While one waits for its acknowledgement or its time-out, the next one is not sent. */
     bool is_pending = self->listen != NULL && !self->listen->is_acknowledged;
     if (is_pending || self->listen_at_ms != UINT64_MAX) {
         self->is_listen_due = true;
@@ -144,7 +144,7 @@ void mcp_client_modern_ready(mcp_client *self)
     if (self->is_about_known) {
         mcp_client_modern_listen_due(self);
     } else if (self->wants_changes) {
-        bay_err err; /* without it there are no notifications, but calls go on */
+        bay_err err; /* without it there are no notifications, but calls continue */
         (void)mcp_call_start(self, CALL_DISCOVER, MCP_DISCOVER, JSON_NONE, self->revision,
                              self->call_timeout_ms, &err);
     } else if (self->subscriptions.len > 0) {
@@ -152,7 +152,7 @@ void mcp_client_modern_ready(mcp_client *self)
     }
 }
 
-/* Nobody listened for a while: what was listened for may have changed. */
+/* No listen was open for a while, so changes may have been missed. */
 static void tell_gap(mcp_client *self)
 {
     self->has_listen_gap = false;
@@ -199,7 +199,7 @@ void mcp_client_modern_listen_ended(mcp_client *self, mcp_call *call, const mcp_
         LOG(LOG_WARN, "mcp", "%s: the server refused subscriptions/listen: error %d", self->label,
             outcome->error_code);
         self->has_no_listen = outcome->error_code == RPC_METHOD_NOT_FOUND;
-        return; /* asked again when what is wanted changes */
+        return; /* sent again when the filter changes */
     }
     if (call->is_acknowledged && self->now_ms - call->opened_ms >= CLIENT_STEADY_MS) {
         self->listen_attempts = 0;

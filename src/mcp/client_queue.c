@@ -1,12 +1,12 @@
-/* The user's side of calls: starting, queueing until the server can be spoken to, cancelling,
- * pausing. Invariant: what waits is sent in the order of its making, and only when nothing older
+/* The user's side of calls: starting, queueing until the server is ready, cancelling, pausing.
+ * Invariant: waiting calls are sent in the order of their creation, and a new one only if none
  * waits. */
 #include "base/err.h"
 #include "mcp/client_internal.h"
 
 /* ---- towards the user ------------------------------------------------------------------------ */
 
-/* In the table under any revision? Methods outside it belong to extensions and pass as they are. */
+/* Whether any revision's table has it. Other methods belong to extensions and pass unchanged. */
 static bool method_is_ours(bay_str text)
 {
     for (int i = 0; i < MCP_REVISION_COUNT; i++) {

@@ -1,7 +1,7 @@
-/* What comes in: heads, messages, ends. A message is indexed once in borrowed working memory and
- * goes to the call it belongs to: by its exchange over HTTP, by its id or token on a shared
- * channel. Everything here is hostile: what fits nothing is dropped and logged, what is unreadable
- * is counted. Source: mcp 2026-07-28 basic/transports; mcp 2025-11-25 basic/transports. */
+/* Input: heads, messages, ends. A message is indexed once in borrowed working memory and passed to
+ * the call that it belongs to: by its exchange over HTTP, by its id or token on a shared channel.
+ * All input is hostile: a message that fits no call is dropped and logged, an unreadable one is
+ * counted. Source: mcp 2026-07-28 basic/transports; mcp 2025-11-25 basic/transports. */
 #include <stdio.h>
 #include <string.h>
 
@@ -29,7 +29,7 @@ __attribute__((cold, noinline)) static void finish_misshapen(mcp_call *call,
     mcp_call_finish(call, &outcome);
 }
 
-/* A list is taken item by item: whoever asked for it leaves out those that are too deep. */
+/* Lists are read item by item, and their reader omits items that are too deep. */
 static bool is_list(const mcp_call *call)
 {
     return call->method != NULL && (call->method->flags & MCP_FLAG_LIST) != 0;
@@ -63,7 +63,7 @@ static void finish_error(mcp_call *call, const rpc_message *message)
     int64_t code = 0;
     if (json_int64(json_get(message->error, STR("code")), &code) != BAY_OK || code < INT32_MIN ||
         code > INT32_MAX) {
-        code = RPC_INTERNAL_ERROR; /* the object itself goes on unchanged */
+        code = RPC_INTERNAL_ERROR; /* the object itself is passed on unchanged */
     }
     if (code != 0 && mcp_client_detect_doubts(call, (int)code, message->error)) {
         return;
@@ -78,7 +78,8 @@ static bool is_null_id(bay_str id)
     return id.len == 0 || str_eq(id, STR("null"));
 }
 
-/* The call this answer is for; NULL: none. `owner`: of the exchange it came on, or NULL. */
+/* The call that this answer belongs to; NULL: none. `owner`: of the exchange it came on, or NULL.
+ */
 static mcp_call *answered_call(mcp_client *self, mcp_call *owner, const rpc_message *message)
 {
     mcp_call *call = mcp_call_by_id(self, message->id);
@@ -90,7 +91,7 @@ static mcp_call *answered_call(mcp_client *self, mcp_call *owner, const rpc_mess
         owner->fault_text = "it names another id";
         return NULL;
     }
-    /* A server that could not read our first request cannot name it either. */
+    /* A server that could not read the first request cannot name it either. */
     if (call == NULL && owner == NULL && self->probe != NULL && message->kind == RPC_ERROR &&
         is_null_id(message->id)) {
         return self->probe;
@@ -98,7 +99,7 @@ static mcp_call *answered_call(mcp_client *self, mcp_call *owner, const rpc_mess
     return call;
 }
 
-/* An answer by another writing of an id of ours, "7" or 7.0 for 7: nothing else will come. */
+/* An answer with another spelling of a known id, "7" or 7.0 for 7: no other answer will come. */
 static mcp_call *misnamed_call(const mcp_client *self, bay_str id)
 {
     if (id.len > 2 && id.at[0] == '"') {
@@ -149,8 +150,8 @@ static void notify_call(mcp_call *call, const mcp_method *method, json_val param
     }
 }
 
-/* mcp 2025-11-25 basic/utilities/tasks: the token of the call that began a task stays good for as
- * long as the task lasts, so whoever waits for the task hears of its progress. */
+/* mcp 2025-11-25 basic/utilities/tasks: the token of the call that began a task stays valid as long
+ * as the task, so the call that waits for the task gets its progress. */
 static mcp_call *progress_call_find(const mcp_client *self, bay_str token)
 {
     uint64_t id;
@@ -184,7 +185,7 @@ static void receive_progress(mcp_client *self, mcp_call *owner, const mcp_method
     notify_call(call, method, params);
 }
 
-/* Log messages and whatever else belongs to a call without naming it. */
+/* Log messages and other notifications that belong to a call without naming it. */
 static void receive_related(mcp_client *self, mcp_call *owner, const mcp_method *method,
                             json_val params)
 {
@@ -224,7 +225,7 @@ static void receive_cancelled(mcp_client *self, json_val params)
         }
         return;
     }
-    /* mcp 2026-07-28 basic/patterns/cancellation: the server's way to end a listen on stdio */
+    /* mcp 2026-07-28 basic/patterns/cancellation: how a server ends a listen on stdio */
     mcp_call *call = subscription_of(self, id);
     if (call != NULL) {
         mcp_call_fail(call, BAY_ERR_CLOSED, true, "the server ended the subscription");
@@ -294,9 +295,8 @@ static void receive_notification(mcp_client *self, mcp_call *owner, const rpc_me
 
 /* ---- requests of the server ------------------------------------------------------------------ */
 
-/* The server waits for an answer: where there is no memory for one, a word of failure may still
- * fit, and where not even that does, the link is of no further use to whoever waits for a call on
- * it. */
+/* The server waits for an answer: if there is no memory for it, an error message may still fit; if
+ * not even that does, the link fails, because calls on it could wait without end. */
 static void post_answer(mcp_client *self, client_scratch *scratch, bay_str id)
 {
     bay_err err = scratch->message.err;
@@ -386,7 +386,7 @@ static void receive_request(mcp_client *self, mcp_call *owner, const rpc_message
     }
     const mcp_method *method =
         is_ready ? mcp_method_find(message->method, self->revision->id, MCP_SENDER_SERVER) : NULL;
-    /* counted before it is answered, perhaps inside */
+    /* counted before it is answered, which may happen inside */
     bool is_known =
         method != NULL && !method->is_notification && mcp_client_asked(self, owner, message->id);
     bool is_taken = is_known && ask_user(self, owner, message);
@@ -421,8 +421,8 @@ static void dispatch(mcp_client *self, uint64_t exchange, const rpc_message *mes
     }
 }
 
-/* A broken answer ends its call: no other will come. (One with an error status says more by that,
- * and ends with its exchange.) */
+/* An invalid answer ends its call: no other will come. (One with an error status ends with its
+ * exchange, whose status says more.) */
 static bool fail_answered(mcp_client *self, uint64_t exchange, const rpc_fault *fault)
 {
     char text[CLIENT_TEXT];
@@ -437,8 +437,8 @@ static bool fail_answered(mcp_client *self, uint64_t exchange, const rpc_fault *
     return true;
 }
 
-/* An unreadable message: on an exchange it harms that call only, on a shared channel it is counted.
- */
+/* An unreadable message: on an exchange it affects that call only, on a shared channel it is
+ * counted. */
 static void receive_garbage(mcp_client *self, uint64_t exchange, bay_err err,
                             const rpc_fault *fault)
 {
@@ -454,7 +454,7 @@ static void receive_garbage(mcp_client *self, uint64_t exchange, bay_err err,
         self->unread_text = why;
         self->unread_ms = self->now_ms;
         if (err == BAY_ERR_NOMEM) {
-            /* It may have been an answer; nobody must wait for it in vain. */
+            /* It may have been an answer; no call must wait for it without end. */
             mcp_client_break(self, err, "no memory to read a message", false);
         } else if (++self->garbage > CLIENT_MAX_GARBAGE) {
             mcp_client_break(self, BAY_ERR_PROTOCOL, "the server sends what is no MCP", false);
@@ -473,7 +473,7 @@ static void receive_garbage(mcp_client *self, uint64_t exchange, bay_err err,
     }
 }
 
-/* Only results may be nested deeply, see finish_result; of an error the id is taken. */
+/* Only results may be nested deeply, see finish_result; of an error only the id is used. */
 static void deliver(mcp_client *self, uint64_t exchange, const rpc_message *message, arena *memory)
 {
     if (message->root.doc->is_deep && message->kind != RPC_RESULT) {

@@ -1,5 +1,5 @@
-/* What an owner wants beyond calls: to send a notification of its own, to hear of changes, and to
- * know whether it would hear of one. */
+/* What an owner needs besides calls: sending a notification, being notified of changes, and knowing
+ * whether a change would be received. */
 #include "base/err.h"
 #include "base/mem.h"
 #include "mcp/client_internal.h"
@@ -67,7 +67,7 @@ uint64_t mcp_client_hearing(const mcp_client *self, mcp_change change)
         {MCP_CHANGE_RESOURCES, STR_INIT("resources.listChanged")},
     };
     if (self->state != MCP_CLIENT_READY || mcp_client_is_modern(self)) {
-        return 0; /* there a time to live says how long */
+        return 0; /* there the time to live decides */
     }
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         if (rows[i].change == change && !mcp_client_has(self, rows[i].capability)) {

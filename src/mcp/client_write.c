@@ -1,14 +1,14 @@
-/* Outgoing bytes: what a call was made of is kept, spliced into one message for the revision
- * spoken, and dressed in header fields. Nothing of the caller's is re-serialised: only `_meta` keys
- * that are the engine's own and the renamed member are written by us. */
+/* Output: stores the parts of a call, writes them as one message for the current revision, and adds
+ * header fields. Nothing of the caller's is re-serialised: only the engine's own `_meta` keys and
+ * the renamed member are written anew. */
 #include "base/err.h"
 #include "base/log.h"
 #include "mcp/client_internal.h"
 #include "wire/header.h"
 #include "wire/via.h"
 
-/* The per-request keys of `_meta` that belong to whoever speaks to this server: us. The last one is
- * a header field over HTTP, and passed on as it is where there are none. */
+/* The per-request keys of `_meta` that belong to the connection between this engine and the server.
+ * The last one is a header field over HTTP, and copied unchanged on other links. */
 static const bay_str owned_meta[] = {
     STR_INIT("progressToken"),      STR_INIT(MCP_META_VERSION),
     STR_INIT(MCP_META_CLIENT_INFO), STR_INIT(MCP_META_CLIENT_CAPABILITIES),
@@ -129,7 +129,7 @@ static void write_params(json_writer *out, const mcp_call *call, const mcp_revis
         except[excepted++] = name_field;
     }
     if (!is_modern) {
-        /* what a retry of the stateless revision brings means nothing to a session */
+        /* the members of a stateless retry have no meaning in a session */
         except[excepted++] = STR("inputResponses");
         except[excepted++] = STR("requestState");
     }
@@ -180,7 +180,7 @@ size_t mcp_client_legacy_fields(const mcp_client *self, bay_str event_id, mcp_fi
     if (self->kind != MCP_LINK_HTTP || self->revision == NULL) {
         return 0;
     }
-    /* mcp 2025-06-18 basic/transports: the header came with that revision */
+    /* mcp 2025-06-18 basic/transports: the header exists since that revision */
     if (self->revision->id >= MCP_REV_2025_06_18) {
         out[count++] = (mcp_field){STR("MCP-Protocol-Version"), self->revision->text};
     }
@@ -221,7 +221,7 @@ static bay_err modern_fields(const mcp_call *call, const mcp_revision *revision,
     for (size_t i = 0; i < ARRAY_LEN(call->kept.len); i++) {
         at += call->kept.len[i];
     }
-    /* Name and value in turn, each with a NUL behind it. */
+    /* Name and value alternate, each followed by a NUL. */
     bay_str rest = str_from(buf_view(&call->kept.bytes), at);
     for (size_t i = 0; i < call->kept.field_count; i++) {
         bay_str header = str_head(rest, str_find(rest, '\0'));
@@ -234,7 +234,7 @@ static bay_err modern_fields(const mcp_call *call, const mcp_revision *revision,
     return BAY_OK;
 }
 
-/* rfc 9110 section 7.6.3: whom it came through, and us */
+/* RFC 9110 section 7.6.3: the received entries, and this gateway's */
 static bay_err via_field(const mcp_client *self, json_val meta, client_scratch *scratch,
                          mcp_field *out, size_t *count)
 {
@@ -340,7 +340,7 @@ bay_err mcp_client_post(mcp_client *self, bay_str message)
     if (self->is_dead || self->state == MCP_CLIENT_BROKEN) {
         return BAY_OK;
     }
-    /* A peer that makes us talk without reading what we say is cut off. */
+    /* A peer that makes this engine send without reading it is disconnected. */
     if (self->is_clogged && ++self->clogged_count > CLIENT_MAX_CLOGGED) {
         mcp_client_break(self, BAY_ERR_LIMIT, "the server does not read what it asked for", false);
         return BAY_OK;

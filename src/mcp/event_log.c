@@ -1,5 +1,5 @@
-/* The bounded event log. One list holds the events of all streams of a session in the order they
- * were sent; it is short (hundreds at most), so look-ups walk it. */
+/* The bounded event log. One list holds the events of all streams of a session in the order in
+ * which they were sent; it is short (hundreds at most), so look-ups walk it. */
 #include "mcp/event_log.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ void event_log_fini(event_log *self)
     }
 }
 
-/* The oldest; while there are others, no answer. */
+/* Drops the oldest event; an answer only if there is nothing else. */
 static void drop_one(event_log *self)
 {
     LIST_EACH(link, &self->events)

@@ -4,7 +4,7 @@
 
 enum { LONGEST = 20 };
 
-/* No two have the same length, so a field's length says which it may be. */
+/* No two have the same length, so a field's length selects the only candidate. */
 static const struct {
     bay_str text;
     head_name name;

@@ -1,5 +1,5 @@
-/* The header fields of a request that the engine reads, found in one walk, since it reads most of
- * them of every request. */
+/* The header fields of a request that the engine reads, found in one walk, because it needs most of
+ * them for every request. */
 #ifndef MCP_HTTP_HEAD_H
 #define MCP_HTTP_HEAD_H
 
@@ -19,7 +19,7 @@ typedef enum head_name {
 
 typedef struct http_head {
     const mcp_http_request *request;
-    bay_str at[HEAD_NAMES]; /* the first of its name, a view; `at` NULL: there is none */
+    bay_str at[HEAD_NAMES]; /* the first of its name, a view; `at` NULL: absent */
     size_t count[HEAD_NAMES];
 } http_head;
 

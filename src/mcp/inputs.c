@@ -5,7 +5,7 @@ static bool has(json_val capabilities, const char *path)
     return json_is(mcp_capability(capabilities, str_of(path)), JSON_OBJECT);
 }
 
-/* mcp 2025-11-25 client/elicitation, Capabilities: an empty object stands for forms alone. */
+/* mcp 2025-11-25 client/elicitation, Capabilities: an empty object means forms only. */
 static unsigned elicitation_of(const mcp_revision *revision, json_val capabilities)
 {
     if (revision->id < MCP_REV_2025_06_18 || !has(capabilities, "elicitation")) {

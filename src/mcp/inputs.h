@@ -1,6 +1,6 @@
-/* What may be asked of a client: elicitation, sampling and roots, in whatever way its revision has
- * for it: requests of the server in a session, inputRequests of an input_required result in the
- * stateless revision. */
+/* The input requests that a client accepts: elicitation, sampling and roots. In a session they are
+ * requests of the server; in the stateless revision they are inputRequests of an input_required
+ * result. */
 #ifndef MCP_INPUTS_H
 #define MCP_INPUTS_H
 
@@ -18,14 +18,16 @@ typedef enum mcp_inputs {
     MCP_INPUT_EVERYTHING = 63,
 } mcp_inputs;
 
-/* What a client of this revision with these capabilities can be asked, as bits of mcp_inputs. */
+/* The input requests that a client of this revision with these capabilities accepts, as bits of
+ * mcp_inputs. */
 unsigned mcp_inputs_of(const mcp_revision *revision, json_val capabilities);
 
-/* What this request needs of a client; 0: no such request, or params that ask for nothing known. */
+/* The bits that this input request needs; 0: not an input request, or params that need nothing
+ * known. */
 unsigned mcp_inputs_needed(bay_str method, json_val params);
 
-/* Writes the members of a capabilities object that declare them, for use inside an open object. A
- * revision that lacks one leaves it out; `revision` NULL: in words every one understands. */
+/* Writes the members of a capabilities object that declare them, into an open object. Bits that a
+ * revision lacks are omitted; `revision` NULL: in a form that every revision reads. */
 void mcp_inputs_write(unsigned inputs, const mcp_revision *revision, json_writer *out);
 
 #endif

@@ -1,6 +1,6 @@
-/* subscriptions/listen (2026-07-28 basic/patterns/subscriptions): the acknowledgement with what was
- * granted, then only what was granted, each message with the subscription's id, until the client
- * closes the stream (or cancels, on a duplex carrier) or the server ends gracefully. */
+/* subscriptions/listen (2026-07-28 basic/patterns/subscriptions): first the acknowledgement with
+ * the granted filter, then the notifications that it grants, each with the subscription's id, until
+ * the client closes the stream (or cancels, on a duplex carrier) or the server ends it. */
 #include "base/check.h"
 #include "base/mem.h"
 #include "mcp/result_adapt.h"
@@ -96,7 +96,7 @@ listen_stream *listen_find(mcp_connection *connection, bay_str id)
     return NULL;
 }
 
-/* A filter's members have their types or the request is refused. */
+/* A filter's members must have their types; otherwise the request is refused. */
 static bool is_filter(json_val filter)
 {
     if (!json_is(filter, JSON_OBJECT)) {
@@ -121,7 +121,7 @@ static bool is_filter(json_val filter)
     return true;
 }
 
-/* Subscribes to what can be had; memory is all that fails, anything else is left out. */
+/* Subscribes to what is available; fails only for lack of memory, and omits everything else. */
 static bay_err grant(listen_stream *self, const request *from, json_val filter)
 {
     const declared *has = server_declared(self->server, from->shown.revision);
@@ -175,8 +175,8 @@ static void write_acknowledgement(buf *out, const listen_stream *self)
     buf_lit(out, "}}");
 }
 
-/* mcp tasks extension, Task Status Notifications: whoever wants them has declared the extension.
- * (Of single tasks nothing is told here, as the acknowledgement says: a client looks for itself.)
+/* mcp tasks extension, Task Status Notifications: a client that wants them has declared the
+ * extension. (This engine sends none for single tasks, as the acknowledgement says: clients poll.)
  */
 static bool lacks_tasks(const request *from, json_val filter)
 {
@@ -203,7 +203,7 @@ void listen_open(request *from)
             STR("{\"requiredCapabilities\":{\"extensions\":{\"" MCP_EXTENSION_TASKS "\":{}}}}"));
         return;
     }
-    request_begin_call(from); /* of the lists; each URI is a call of its own */
+    request_begin_call(from); /* for the lists; each URI is a call of its own */
     if (!mcp_request_admit(&from->shown, NULL)) {
         return;
     }
@@ -252,7 +252,8 @@ void listen_complete(listen_stream *self)
     buf_lit(out, ",\"" MCP_META_SERVER_INFO "\":");
     buf_str(out, server_info(server, mcp_revision_of(MCP_LATEST)));
     buf_lit(out, "}}}");
-    /* It is off every list before anything is sent: sending may report the carrier gone. */
+    /* It is removed from every list before anything is sent: sending may report the carrier as
+     * closed. */
     mcp_carrier *line = self->connection != NULL ? self->connection->carrier : NULL;
     carrier_owner last_word = {.kind = CARRIER_LAST_WORD};
     if (self->owner.carrier != NULL) {
@@ -282,14 +283,14 @@ bool listen_expire(mcp_server *server, uint64_t wall_ms)
     return false;
 }
 
-/* list_changed to the listens that asked for it. */
+/* Sends list_changed to the listens that asked for it. */
 void listens_changed(mcp_server *server, mcp_change change)
 {
     for (size_t i = 0; i < ARRAY_LEN(filter_rows); i++) {
         if ((filter_rows[i].change & change) == 0) {
             continue;
         }
-        /* Sending may end listens, this one and others: each round starts anew. */
+        /* Sending may end listens, this one and others: each round starts again. */
         list done;
         list_init(&done);
         list_link *link;

@@ -1,9 +1,9 @@
 /* x-mcp-header: compiles the annotations of an inputSchema into a table, and applies the table to
  * the arguments of a call.
  *
- * An annotation counts only where it is reached from the root through `properties` alone; found at
- * any other place a schema can stand, it makes the tool invalid. What is data in a schema (const,
- * enum, default, examples) is not searched. */
+ * An annotation is used only if `properties` alone lead to it from the root; at any other place of
+ * a schema it makes the tool invalid. Data in a schema (const, enum, default, examples) is not
+ * searched. */
 #include "mcp/param_header.h"
 
 #include "base/check.h"
@@ -13,7 +13,7 @@
 
 enum { MAX_SCHEMA_DEPTH = 128 };
 
-/* 2^53 - 1: what every reader of JSON counts exactly. */
+/* 2^53 - 1: the largest integer that all JSON readers represent exactly. */
 #define MAX_SAFE_INTEGER INT64_C(9007199254740991)
 
 typedef struct walk {
@@ -117,7 +117,7 @@ static bay_err walk_properties(walk *self, json_val properties, size_t path_len,
     return BAY_OK;
 }
 
-/* Every schema inside `value`, which stands under a keyword other than `properties`. */
+/* Every schema inside `value`, the value of a keyword other than `properties`. */
 static bay_err walk_other(walk *self, json_val value, bool is_map, size_t depth)
 {
     if (!is_map && json_is(value, JSON_OBJECT)) {
@@ -202,7 +202,7 @@ static json_val value_of(const mcp_param *param, json_val arguments)
     return value;
 }
 
-/* The header's text for a value that has one; BAY_ERR_NOT_FOUND for one that has none. */
+/* The header's text for a value; BAY_ERR_NOT_FOUND: a value of this kind has none. */
 static bay_err value_text(json_val value, arena *memory, buf *out)
 {
     bay_str text;

@@ -22,17 +22,17 @@ typedef struct mcp_param_table {
 
 enum { MCP_MAX_PARAM_HEADERS = 64, MCP_MAX_PARAM_DEPTH = 16 };
 
-/* Reads the annotations of an inputSchema. BAY_ERR_PROTOCOL (with the reason in `diag`) when any
- * breaks the rules: then the tool is to be left out by a client. An empty table is BAY_OK with
- * count 0. */
+/* Reads the annotations of an inputSchema. BAY_ERR_PROTOCOL (with the reason in `diag`): an
+ * annotation breaks the rules, and a client omits the tool. An empty table is BAY_OK with count 0.
+ */
 bay_err mcp_param_table_read(mcp_param_table *out, json_val input_schema, arena *memory,
                              bay_diag *diag) BAY_MUST_CHECK;
 
-/* The header's value for these arguments, encoded; `at` NULL when it is to be left out. */
+/* The header's value for these arguments, encoded; `at` NULL: no header. */
 bay_err mcp_param_value(const mcp_param *param, json_val arguments, arena *memory,
                         bay_str *out) BAY_MUST_CHECK;
 
-/* Does a received (encoded) value match the arguments? `field.at` NULL: the header was absent. */
+/* Whether a received (encoded) value matches the arguments. `field.at` NULL: no header. */
 bool mcp_param_matches(const mcp_param *param, json_val arguments, bay_str field, arena *memory);
 
 #endif

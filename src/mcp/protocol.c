@@ -1,7 +1,7 @@
-/* The tables of the protocol, laid out from the .def files, and the look-ups on them.
+/* The protocol's tables, from the .def files, and look-ups in them.
  *
- * Method names are found by hash: a fixed open-addressed index, built once at first use and never
- * changed, so any thread may ask. A revision is one of five and is compared directly. */
+ * Method names are found by hash: a fixed open-addressed index, built at first use and never
+ * changed, so any thread may use it. A revision is one of five and is compared directly. */
 #include "mcp/protocol.h"
 
 #include <pthread.h>
@@ -35,8 +35,7 @@ static const mcp_method methods[MCP_METHOD_COUNT] = {
 #undef MCP_METHOD
 };
 
-/* A request of a client that a service sees is a call: none gets past the door for want of a kind.
- */
+/* A client request that a service gets is a call: a row without a kind does not compile. */
 #define MCP_METHOD(symbol, text, kind, sender, since, until, capability, name_field, flags, call)  \
     _Static_assert(KIND_##kind == KIND_NOTIFICATION || MCP_SENDER_##sender != MCP_SENDER_CLIENT || \
                        ((flags)&ENGINE) != 0 || CALL_##call != CALL_NONE,                          \
@@ -47,7 +46,7 @@ static const mcp_method methods[MCP_METHOD_COUNT] = {
 enum { INDEX_SLOTS = 128 };
 _Static_assert(MCP_METHOD_COUNT * 2 < INDEX_SLOTS, "the index must stay sparse");
 
-static uint8_t method_index[INDEX_SLOTS]; /* 0: empty, else 1 + the method's id */
+static uint8_t method_index[INDEX_SLOTS]; /* 0: empty, otherwise 1 + the method's id */
 static pthread_once_t method_index_once = PTHREAD_ONCE_INIT;
 
 static size_t method_slot(bay_str text)

@@ -1,5 +1,5 @@
-/* The protocol as tables: revisions and methods, error codes, reserved _meta keys, log levels.
- * A new revision is mostly new rows in revisions.def and methods.def. */
+/* The protocol's tables: revisions and methods, error codes, reserved _meta keys, log levels. A new
+ * revision is mostly new rows in revisions.def and methods.def. */
 #ifndef MCP_PROTOCOL_H
 #define MCP_PROTOCOL_H
 
@@ -65,8 +65,8 @@ typedef struct mcp_method {
 const mcp_revision *mcp_revision_of(mcp_revision_id id);
 const mcp_revision *mcp_revision_find(bay_str text); /* NULL when unknown */
 const mcp_method *mcp_method_of(mcp_method_id id);
-/* The row of that name if `revision` has it and `sender` may send it, else NULL. One hash look-up.
- */
+/* The row of this name if `revision` has it and `sender` may send it, otherwise NULL. One hash
+ * look-up. */
 const mcp_method *mcp_method_find(bay_str text, mcp_revision_id revision, mcp_sender sender);
 
 enum {
@@ -84,12 +84,12 @@ enum {
 #define MCP_META_CLIENT_INFO "io.modelcontextprotocol/clientInfo"
 #define MCP_META_CLIENT_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
 #define MCP_META_SERVER_INFO "io.modelcontextprotocol/serverInfo"
-/* Whom a call came through, where there are no header fields: Via, as HTTP has it. */
+/* The gateways a call came through, for links without header fields: as Via in HTTP. */
 #define MCP_META_VIA "patchbay/via"
 #define MCP_META_LOG_LEVEL "io.modelcontextprotocol/logLevel"
 #define MCP_META_SUBSCRIPTION "io.modelcontextprotocol/subscriptionId"
 
-/* Most to least verbose; NONE wants nothing. */
+/* From most to least verbose; NONE: no messages. */
 typedef enum mcp_log_level {
     MCP_LOG_DEBUG,
     MCP_LOG_INFO,
@@ -102,16 +102,16 @@ typedef enum mcp_log_level {
     MCP_LOG_NONE,
 } mcp_log_level;
 
-/* What a capabilities object says of `path`: "tools", "resources.subscribe", "elicitation.url",
- * "extensions.io.modelcontextprotocol/tasks" (what follows "extensions." is one name, dots and
- * all). Missing when it says nothing. */
+/* The value of `path` in a capabilities object: "tools", "resources.subscribe", "elicitation.url",
+ * "extensions.io.modelcontextprotocol/tasks" (the text after "extensions." is one name with its
+ * dots). Missing if there is none. */
 json_val mcp_capability(json_val capabilities, bay_str path);
 
 bool mcp_log_level_find(bay_str text, mcp_log_level *out);
 bay_str mcp_log_level_text(mcp_log_level level);
 
-/* What changed, for list_changed and subscriptions. MAYBE: nobody told of a change, but it would
- * have been missed (subscriptions/listen was not open for a while). */
+/* What changed, for list_changed and subscriptions. MAYBE: no change was reported, but one may have
+ * been missed (subscriptions/listen was not open for a while). */
 typedef enum mcp_change {
     MCP_CHANGE_TOOLS = 1,
     MCP_CHANGE_PROMPTS = 2,
@@ -121,7 +121,7 @@ typedef enum mcp_change {
     MCP_CHANGE_MAYBE_RESOURCES = 32,
 } mcp_change;
 
-/* The lists that a change is or may be about, without MAYBE. */
+/* The lists that changed or may have changed, without MAYBE. */
 static inline mcp_change mcp_change_any(mcp_change change)
 {
     return (mcp_change)(((unsigned)change | (unsigned)change >> 3) & 7u);

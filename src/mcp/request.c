@@ -1,10 +1,10 @@
-/* The life of a request: read into an arena, opened, handed to the service, answered exactly once.
+/* The life of a request: read into an arena, opened, passed to the service, answered exactly once.
  *
- *   read ──open──► open ──answer──► (answered) ──► gone
- *                    └──cancel──► cancelled ──the service finishes──► gone
+ *   read ──open──► open ──answer──► (answered) ──► freed
+ *                    └──cancel──► cancelled ──the service finishes──► freed
  *
  * The arena lives until the service has finished, so a request never points into a carrier's
- * memory: the carrier may be gone, and the service may still read the request on another thread. */
+ * memory: the carrier may be gone while the service still reads the request on another thread. */
 #include "base/check.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -13,7 +13,7 @@
 #include "mcp/server_internal.h"
 #include "mcp/session.h"
 
-enum { NOT_FOUND_BYTES = 64 * 1024 }; /* a longer URI is left out of the error */
+enum { NOT_FOUND_BYTES = 64 * 1024 }; /* a longer URI is omitted from the error */
 
 void peer_init(peer *self)
 {
@@ -184,7 +184,7 @@ static void let_go(request *self)
     request_discard(self);
 }
 
-/* The call's one end, if it ever began. */
+/* Ends the call, if it began. */
 static void end_call(request *self)
 {
     call_context *call = &self->shown.call;
@@ -219,7 +219,7 @@ static void end_finish(request *self)
     let_go(self);
 }
 
-/* What is in the server's buffer, or an error that says why it is not there. */
+/* Sends what is in the server's buffer, or an error that says why it could not be written. */
 static void send_answer(request *self, int status)
 {
     mcp_server *server = self->shown.server;
@@ -273,7 +273,8 @@ static void write_result(request *self, json_val result)
                   STR(""));
 }
 
-/* A result of a call that the door did not admit is a fault of ours: it is not given. */
+/* A result of a call that was not admitted is an error of the service: the client does not get it.
+ */
 static void write_not_admitted(request *self)
 {
     LOG(LOG_ERROR, "mcp", "a result of %.*s was not given: the call was not admitted",
@@ -409,8 +410,8 @@ void request_abandon(request *self, const char *text)
     tell_cancelled(self);
 }
 
-/* What was asked of the client for this request ends first: it hears of that before the answer.
- * Then the request is cancelled but for its answer. */
+/* Asks for this request end first and are reported to the service before the client gets its
+ * answer. Then the request is cancelled, except for its answer. */
 static bool begin_part(request *self, call_outcome how)
 {
     if (self->shown.is_cancelled || self->is_finished) {
@@ -502,7 +503,7 @@ void requests_detach(mcp_server *server)
 
 /* ---- the door -------------------------------------------------------------------------------- */
 
-/* A refusal that a model can act on is a tool's result; anything else is a JSON-RPC error. */
+/* A refusal that a model can act on is a tool's result; others are JSON-RPC errors. */
 void request_answer_refusal(mcp_request *self, const call_refusal *why)
 {
     int code = call_reason_code(why->reason);
@@ -540,7 +541,7 @@ bool mcp_request_admit(mcp_request *shown, call_target *to)
     return verdict == CALL_GO;
 }
 
-/* The service finds out anew what is meant: it may have changed. */
+/* The service resolves the name again, because it may have changed. */
 static void resume_call(call_context *call)
 {
     mcp_request *shown = CONTAINER_OF(call, mcp_request, call);

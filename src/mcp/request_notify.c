@@ -1,5 +1,4 @@
-/* What a request says to its client while it is under way: notifications, progress, log messages.
- */
+/* Messages of an open request to its client: notifications, progress, log messages. */
 #include <math.h>
 
 #include "mcp/server_internal.h"

@@ -1,11 +1,11 @@
-/* The way back of one POST or one duplex message. It decides, when the first thing is sent, what
- * the reply is: a JSON body, or an event stream; a batch collects its answers until the last is
- * there.
+/* The response side of one POST or one duplex message. When the first message is sent, it decides
+ * the form of the reply: a JSON body or an event stream. A batch collects its answers until the
+ * last one.
  *
  * HTTP:  waiting ──answer──► answered            (one body)
  *           └──event──► streaming ──answer──► ended
- * A legacy channel that streams hands its carrier to a stream object, which outlives it while the
- * client is away. */
+ * A legacy channel that streams passes its carrier to a stream object, which outlives it while the
+ * client is disconnected. */
 #include "base/check.h"
 #include "base/mem.h"
 #include "mcp/server_internal.h"
@@ -68,7 +68,7 @@ response_channel *response_channel_new_batch(mcp_server *server)
     return self;
 }
 
-/* Raw line ends in JSON are white space between tokens; a line and an event want one line. */
+/* Line ends outside of JSON strings are white space; a line and an event must be one line. */
 static void flatten(buf *json)
 {
     char *at = json->at;
@@ -88,7 +88,7 @@ static void collect(response_channel *self, bay_str json)
     buf_char(&self->answers, self->has_answers ? ',' : '[');
     buf_str(&self->answers, json);
     if (self->answers.err != BAY_OK) {
-        /* Without memory for one answer the others still go out. */
+        /* If there is no memory for one answer, the others are still sent. */
         self->answers.len = before;
         self->answers.err = BAY_OK;
         return;
@@ -135,7 +135,7 @@ void response_channel_answer(response_channel *self, int status, bay_str id, buf
         return;
     }
     if (self->wants_stream && self->stream == NULL && self->owner.carrier != NULL) {
-        (void)open_stream(self); /* for lack of memory: a body will do */
+        (void)open_stream(self); /* out of memory: a body is sent instead */
     }
     if (self->stream != NULL) {
         flatten(json);
@@ -188,7 +188,7 @@ void response_channel_release(response_channel *self, uint32_t retry_ms)
     if (self->stream != NULL && self->stream->is_held) {
         stream_show(self->stream);
     }
-    /* Opening may have found the client gone. */
+    /* Opening may have found that the client disconnected. */
     if (self->stream != NULL && self->stream->owner.carrier != NULL) {
         carrier_release(&self->stream->owner, retry_ms);
         session_touch(self->session);
@@ -201,7 +201,7 @@ void response_channel_open_stream(response_channel *self)
         return;
     }
     if (self->session != NULL) {
-        (void)open_stream(self); /* for lack of memory: it waits on */
+        (void)open_stream(self); /* out of memory: it goes on waiting */
     } else if (!self->is_legacy) {
         self->is_streaming = true;
         mcp_carrier *carrier = self->owner.carrier;
@@ -247,7 +247,7 @@ void response_channel_detach(response_channel *self)
     if (self->owner.carrier != NULL && self->is_streaming) {
         carrier_end(&self->owner);
     } else if (self->owner.carrier != NULL) {
-        /* Everything in it was cancelled or needed no answer. */
+        /* Every message in it was cancelled or needs no answer. */
         carrier_answer(&self->owner, 202, STR(""), STR(""), STR(""));
     }
     if (self->is_batch) {

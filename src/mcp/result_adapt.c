@@ -1,6 +1,6 @@
-/* Dressing of results and errors. A result is copied byte for byte; only the members this file owns
- * (resultType, ttlMs, cacheScope, and serverInfo inside _meta) are added or left out, and content
- * that the client's revision does not know yet is put in older words. */
+/* Adapts results and errors. A result is copied unchanged; only the members that this file owns
+ * (resultType, ttlMs, cacheScope, and serverInfo inside _meta) are added or omitted, and content
+ * that the client's revision does not have is converted. */
 #include "mcp/result_adapt.h"
 
 #include "base/check.h"
@@ -58,7 +58,7 @@ static void put_meta(json_writer *writer, const request *to, json_val meta)
     json_close_object(writer);
 }
 
-/* A task's ttlMs is the task's own, no hint. */
+/* A task's ttlMs belongs to the task and is not a cache hint. */
 static bool is_task(const request *to, json_val type)
 {
     const mcp_method *method = to->shown.method;
@@ -171,7 +171,7 @@ int mcp_error_code_adapt(const mcp_revision *revision, int code)
     bool is_modern = revision != NULL && revision->era == MCP_MODERN;
     bool is_reserved = code <= MCP_HEADER_MISMATCH && code >= -32099;
     if (!is_modern) {
-        /* These have no meaning to a legacy client. */
+        /* These codes have no meaning for a legacy client. */
         return is_reserved && code >= MCP_UNSUPPORTED_VERSION ? RPC_INVALID_REQUEST : code;
     }
     /* mcp 2026-07-28 basic/index, Error Codes: retired codes and undefined ones of the reserved
@@ -185,7 +185,7 @@ int mcp_error_code_adapt(const mcp_revision *revision, int code)
     return code;
 }
 
-/* A resource that is not there: -32602 with its URI in data since 2026-07-28, -32002 before. */
+/* A resource that does not exist: -32602 with its URI in data since 2026-07-28, -32002 before. */
 static bool is_missing_resource(const request *to, json_val error, int64_t code)
 {
     return code == RPC_INVALID_PARAMS && to->shown.method != NULL &&

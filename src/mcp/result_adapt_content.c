@@ -1,13 +1,13 @@
-/* Content that a client's revision does not know yet, said in kinds that it does: audio (since
- * 2025-03-26) as an embedded blob, a resource link (since 2025-06-18) as an embedded text, structured
- * content (since 2025-06-18; since 2026-07-28 it need be no object) as a text where none is there.
- * A client that reads strictly would refuse the whole result otherwise. All other members stay,
- * byte for byte: no revision forbids members that it does not know. */
+/* Converts content that a client's revision does not have: audio (since 2025-03-26) to an embedded
+ * blob, a resource link (since 2025-06-18) to an embedded text, structured content (since
+ * 2025-06-18; since 2026-07-28 it need not be an object) to text if there is none. A strict client
+ * would otherwise refuse the whole result. All other members are copied unchanged: no revision
+ * forbids unknown members. */
 #include "base/check.h"
 #include "mcp/older_content.h"
 #include "mcp/result_adapt.h"
 
-/* The member that holds the content, or "" when the result of this method has none. */
+/* The member with the content, or "" if results of this method have none. */
 static bay_str content_key(const request *to)
 {
     mcp_method_id method = to->shown.method != NULL ? to->shown.method->id : MCP_METHOD_COUNT;
@@ -16,7 +16,7 @@ static bay_str content_key(const request *to)
                                        : STR("");
 }
 
-/* Of a prompt's message the content, of anything else itself. */
+/* The content of a prompt's message; anything else itself. */
 static json_val content_of(const request *to, json_val item)
 {
     return to->shown.method->id == MCP_PROMPTS_GET ? json_get(item, STR("content")) : item;

@@ -1,5 +1,5 @@
-/* The engine as a whole: what it is made with, what its service declares, what it tells everybody,
- * and its end. */
+/* The engine as a whole: creation, what its service declares, messages to all clients, and its end.
+ */
 #include "base/check.h"
 #include "base/mem.h"
 #include "mcp/server_internal.h"
@@ -11,9 +11,9 @@
 enum {
     WARM_ARENAS = 64,
     SPARE_OUT_BYTES = 2048,       /* an error always fits, also without memory */
-    LARGE_OUT_BYTES = 256 * 1024, /* more than this is given back after use */
+    LARGE_OUT_BYTES = 256 * 1024, /* a larger buffer is freed after use */
     MAX_TOPICS = 1 << 20,
-    DECLARED_MAX_BYTES = 4 * 1024 * 1024, /* what the server declares of itself */
+    DECLARED_MAX_BYTES = 4 * 1024 * 1024, /* what the server declares */
 };
 
 static uint32_t or_default(uint32_t value, uint32_t otherwise)
@@ -46,7 +46,7 @@ static bay_str server_keep(char **at, bay_str text)
     return kept;
 }
 
-/* Title came with 2025-06-18, website and icons with 2025-11-25. */
+/* Title exists since 2025-06-18, website and icons since 2025-11-25. */
 enum { INFO_FIRST, INFO_TITLED, INFO_WHOLE };
 
 static void write_info(buf *out, const mcp_server_options *options, int form)
@@ -259,7 +259,7 @@ static bool has_capability(json_val declared_ones, bay_str path, mcp_revision_id
         return true;
     }
     if (str_eq(path, STR("completions")) && revision < MCP_REV_2025_03_26) {
-        return true; /* the capability came later than the method */
+        return true; /* the capability is newer than the method */
     }
     json_val found = mcp_capability(declared_ones, path);
     return json_is(found, JSON_OBJECT) || json_true(found);
@@ -302,8 +302,8 @@ const declared *server_declared(mcp_server *self, const mcp_revision *revision)
 
 typedef void (*session_writer)(buf *out, const void *what);
 
-/* Sending may end sessions, this one and others: each round starts anew with what has not been
- * served; the order of the list stays. */
+/* Sending may end sessions, this one and others: each round starts again with those not yet served;
+ * the order of the list is preserved. */
 static void each_session(mcp_server *self, bool (*wants)(mcp_session *session, const void *what),
                          session_writer write, const void *what)
 {
@@ -350,7 +350,7 @@ static void write_change(buf *out, const void *what)
 
 void mcp_server_changed(mcp_server *self, mcp_change change)
 {
-    memset(self->declared, 0, sizeof(self->declared)); /* the service may declare more by now */
+    memset(self->declared, 0, sizeof(self->declared)); /* the service may declare more now */
     for (size_t i = 0; i < ARRAY_LEN(change_rows); i++) {
         if ((change_rows[i].change & change) != 0) {
             each_session(self, wants_change, write_change, &change_rows[i]);
@@ -432,7 +432,7 @@ static void expire_get_streams(mcp_server *self, uint64_t wall_ms)
     self->walking--;
 }
 
-/* A call that is under way goes on. */
+/* Calls under way continue. */
 static void expire_streams(mcp_server *self)
 {
     const call_door *door = self->options.door;
@@ -447,7 +447,7 @@ static void expire_streams(mcp_server *self)
     }
     expire_get_streams(self, wall_ms);
     self->expiry_ms =
-        wall_ms + STREAM_EXPIRY_LOOK_MS; /* others may follow; an earlier one says so */
+        wall_ms + STREAM_EXPIRY_LOOK_MS; /* others may follow; an earlier one sets the time */
 }
 
 uint64_t mcp_server_tick(mcp_server *self, uint64_t now_ms)
@@ -486,7 +486,7 @@ void mcp_server_close_streams(mcp_server *self)
 void mcp_server_end_http_sessions(mcp_server *self)
 {
     bool has_more = true;
-    while (has_more) { /* from the start each time: who hears of an end may end others */
+    while (has_more) { /* from the start each time: an end may end others */
         has_more = false;
         LIST_EACH(link, &self->idle)
         {

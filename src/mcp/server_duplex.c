@@ -1,7 +1,7 @@
-/* Duplex connections: stdio, HTTP+SSE, in-process. One channel carries everything; a request says
- * by its _meta that it is modern, and `initialize` begins a legacy session for the whole
- * connection. Both may be in use at once. A connection is held while a message is dealt with, so
- * that a carrier may be closed in the middle of it. */
+/* Duplex connections: stdio, HTTP+SSE, in process. One channel carries everything. A request with
+ * modern _meta is modern, and `initialize` begins a legacy session for the whole connection; both
+ * may be used at once. A connection is held while a message is handled, so that a carrier may be
+ * closed meanwhile. */
 #include "base/mem.h"
 #include "mcp/server_internal.h"
 #include "mcp/session.h"
@@ -117,7 +117,7 @@ static void receive_batch(mcp_connection *self, request *read)
     batch_receive(read, self->session, through);
 }
 
-/* A request of its own: modern, or `initialize` or `ping` before there is a session. */
+/* A request outside a session: modern, or `initialize` or `ping` before there is a session. */
 static void receive_request(mcp_connection *self, request *read)
 {
     mcp_server *server = self->server;

@@ -1,7 +1,7 @@
-/* The HTTP door: which era a request belongs to, and every status that is not an answer of the
- * service. A request is modern when its _meta names a protocol version, or its header names a
- * modern one, or an unknown one beside other marks of that era; all else goes by the rules of the
- * session it names. A server of one era applies that era's rules to everything. */
+/* HTTP: the era of a request, and every status that is not the service's answer. A request is
+ * modern if its _meta names a protocol version, or if its header names a modern version, or an
+ * unknown one together with other signs of that era; all others follow the rules of the session
+ * they name. A server of one era applies that era's rules to everything. */
 #include "base/check.h"
 #include "mcp/http_head.h"
 #include "mcp/server_internal.h"
@@ -20,7 +20,7 @@ static void reply(mcp_carrier *carrier, int status, bay_str json, bay_str allow)
     carrier->ops->answer(carrier, status, json, STR(""), allow);
 }
 
-/* An answer before there is a request. */
+/* An answer before a request is opened. */
 static void server_http_refuse(mcp_server *self, mcp_carrier *carrier, int status, bay_str id,
                                int code, const char *text)
 {
@@ -41,7 +41,7 @@ static bool accepts(const http_head *http, bay_str type)
     return accept.at == NULL || header_accepts(accept, type);
 }
 
-/* What nearly every client sends is known without reading it. */
+/* The values that nearly all clients send are recognised without parsing. */
 static bool accepts_both(const http_head *http)
 {
     return str_eq(http->at[HEAD_ACCEPT], STR("application/json, text/event-stream")) ||
@@ -77,15 +77,15 @@ static bool is_modern(mcp_server *self, const request *read, const http_head *ht
     return era == HEADER_MODERN || (era == HEADER_UNKNOWN && has_marks);
 }
 
-/* What is wrong with the MCP-Protocol-Version header of a request that names a session; NULL:
- * nothing, and the session's own revision rules, whatever the header says.
+/* The error in the MCP-Protocol-Version header of a request that names a session; NULL: none, and
+ * the session's own revision applies, whatever the header says.
  *
  * mcp 2025-11-25 basic/transports, Protocol Version Header: the client SHOULD send the version
- * negotiated during initialization (so another one is no error), the server MUST answer 400 to an
- * invalid or unsupported one. mcp 2026-07-28 basic/transports/streamable-http, Earlier Streamable
- * HTTP Revisions: sessions, GET and DELETE are not part of that revision, so a request of it cannot
- * be for a session: 400 as well. (A POST that names it does not get here where that revision is
- * served: is_modern.) */
+ * negotiated during initialization (so another one is not an error), the server MUST answer 400 to
+ * an invalid or unsupported one. mcp 2026-07-28 basic/transports/streamable-http, Earlier
+ * Streamable HTTP Revisions: sessions, GET and DELETE are not part of that revision, so a request
+ * of it cannot belong to a session: 400 as well. (Where that revision is served, a POST that names
+ * it does not get here: is_modern.) */
 static const char *session_version_fault(const mcp_server *self, const http_head *http)
 {
     size_t count = http->count[HEAD_VERSION];
@@ -104,7 +104,7 @@ static const char *session_version_fault(const mcp_server *self, const http_head
                : NULL;
 }
 
-/* The session the request names; NULL: the refusal was sent. */
+/* The session that the request names; NULL: the refusal was sent. */
 static mcp_session *session_of(mcp_server *self, const http_head *http, mcp_carrier *carrier,
                                bay_str id)
 {
@@ -178,7 +178,7 @@ static void post_legacy(request *read, const http_head *http, mcp_carrier *carri
     response_channel_init(&read->own_channel, self);
     read->own_channel.is_legacy = true;
     read->own_channel.session = session;
-    /* Both are always admitted; a client that names the stream first has it. */
+    /* Both are always accepted; a client that names the stream first gets it. */
     read->own_channel.wants_stream = str_starts(http->at[HEAD_ACCEPT], STR("text/event-stream"));
     carrier_take(&read->own_channel.owner, carrier);
     legacy_message(read, session, &read->own_channel);
@@ -225,7 +225,7 @@ static void post_modern(request *read, const http_head *http, mcp_carrier *carri
     mcp_server *self = read->shown.server;
     if (read->shown.message.kind != RPC_REQUEST) {
         /* mcp 2026-07-28 basic/transports/streamable-http, Sending Messages: no responses. Closing
-         * the stream is what cancels, so no notification has a meaning here. */
+         * the stream cancels, so no notification has a meaning here. */
         if (read->shown.message.kind == RPC_NOTIFICATION) {
             reply(carrier, 202, STR(""), STR(""));
         } else {
@@ -306,7 +306,7 @@ static void post(mcp_server *self, const http_head *http, mcp_carrier *carrier)
     }
 }
 
-/* The head of a stream, and its end. */
+/* Sends the head of a stream and ends it. */
 static void show_stream(mcp_carrier *carrier)
 {
     carrier->engine = NULL;
@@ -314,8 +314,8 @@ static void show_stream(mcp_carrier *carrier)
     carrier->ops->end(carrier);
 }
 
-/* RFC 9110 section 9.3.2: HEAD gets what GET would, without content. HTTP leaves the content out;
- * no stream is opened here, because a session's new one ends the one that it has. */
+/* RFC 9110 section 9.3.2: HEAD gets what GET would, without content. HTTP omits the content; no
+ * stream is opened here, because a session's new one ends its current one. */
 static void get(mcp_server *self, const http_head *http, mcp_carrier *carrier, bool is_head)
 {
     if (!accepts(http, STR("text/event-stream"))) {
@@ -333,7 +333,7 @@ static void get(mcp_server *self, const http_head *http, mcp_carrier *carrier, b
         bool is_over;
         stream *known = stream_find(session, last, &seq, &is_over);
         if (known == NULL) {
-            /* A new stream in its place would wait for ever for what was lost. */
+            /* A new stream in its place would never get the lost events. */
             server_http_refuse(
                 self, carrier, 400, STR(""), RPC_INVALID_REQUEST,
                 "The stream of this Last-Event-ID is over or unknown. What it was to answer "
@@ -341,7 +341,7 @@ static void get(mcp_server *self, const http_head *http, mcp_carrier *carrier, b
             return;
         }
         if (is_over) {
-            seq = known->seq; /* it had the last event, whatever was written into the log since */
+            seq = known->seq; /* it had the last event, whatever was added to the log since */
         }
         if (is_head) {
             show_stream(carrier);

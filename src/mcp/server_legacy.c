@@ -1,5 +1,5 @@
 /* The rules of the session revisions: initialize, ping, logging/setLevel, resources/subscribe, and
- * the notifications a client sends. What needs a session has one by the time it comes here. */
+ * the client's notifications. Messages that need a session have one here. */
 #include "base/check.h"
 #include "mcp/result_adapt.h"
 #include "mcp/server_internal.h"
@@ -11,8 +11,8 @@ static void invalid_params(request *self, const char *text)
     request_refuse(self, 200, RPC_INVALID_PARAMS, text, STR(""));
 }
 
-/* mcp 2025-11-25 basic/lifecycle, Version Negotiation: the client's revision if offered, else our
- * latest. */
+/* mcp 2025-11-25 basic/lifecycle, Version Negotiation: the client's revision if it is offered,
+ * otherwise the latest one. */
 static const mcp_revision *negotiate(const mcp_server *server, bay_str wanted)
 {
     const mcp_revision *revision = mcp_revision_find(wanted);
@@ -79,7 +79,7 @@ void legacy_initialize(request *self, mcp_connection *connection)
                        err == BAY_ERR_BUSY ? "Too many sessions" : "Out of memory", STR(""));
         return;
     }
-    /* A view would not do: the session may end while the answer is written. */
+    /* Not a view: the session may end while the answer is written. */
     bay_str id;
     if (arena_dup(self->shown.memory, session->id, &id) != BAY_OK) {
         session_end(session);

@@ -1,6 +1,6 @@
-/* The rules of the stateless revision: everything a request needs stands in its _meta, and over
- * HTTP the header fields must say the same. The order of the checks is the specification's: which
- * error wins matters to a client that has to find out what kind of server this is. */
+/* The rules of the stateless revision: all that a request needs is in its _meta, and over HTTP the
+ * header fields must agree. The checks have the specification's order: a client that detects the
+ * kind of server depends on which error comes first. */
 #include "base/check.h"
 #include "mcp/http_head.h"
 #include "mcp/result_adapt.h"
@@ -32,8 +32,8 @@ static bool out_of_memory(request *self)
     return false;
 }
 
-/* `code` with the versions that may stand in _meta, which is all a client of another era can learn
- * from us. `requested` raw or empty. */
+/* `code` with the versions that _meta may have, which is all that a client of another era can
+ * learn. `requested` raw or empty. */
 static bool refuse_version(request *self, int code, const char *text, bay_str requested)
 {
     mcp_server *server = self->shown.server;
@@ -52,7 +52,8 @@ static bool refuse_version(request *self, int code, const char *text, bay_str re
     return false;
 }
 
-/* Version and capabilities: the header is there, _meta is whole, both agree, we speak it. */
+/* Version and capabilities: the header is present, _meta is complete, both agree, the version is
+ * served. */
 static bool check_version(request *self, const http_head *http)
 {
     const envelope *says = &self->envelope;
@@ -136,7 +137,7 @@ static bool check_method(request *self)
         mcp_method_find(self->shown.message.method, revision->id, MCP_SENDER_CLIENT);
     const mcp_method *method = self->shown.method;
     if (method == NULL || method->is_notification) {
-        return true; /* the service may know it */
+        return true; /* the service may have it */
     }
     const declared *has = server_declared(self->shown.server, revision);
     if (has == NULL) {
@@ -150,7 +151,7 @@ static bool check_method(request *self)
     return true;
 }
 
-/* The decoded header is the decoded name. */
+/* Whether the decoded header equals the decoded name. */
 static bool name_matches(request *self, bay_str field)
 {
     if (str_eq(field, self->shown.name) && header_value_is_plain(field) &&
@@ -224,7 +225,7 @@ static bool is_param(bay_str name)
     return str_eq_nocase(str_head(name, prefix.len), prefix);
 }
 
-/* The transport takes the fields back before the tool is known. */
+/* The transport frees the fields before the tool is known. */
 static bool keep_params(request *self, const mcp_http_request *from)
 {
     arena *memory = self->shown.memory;
@@ -302,7 +303,7 @@ static void discover(request *self)
 void modern_request(request *self, const http_head *http)
 {
     self->shown.revision =
-        mcp_revision_of(MCP_LATEST); /* until it is known: errors are dressed by it */
+        mcp_revision_of(MCP_LATEST); /* until it is known: errors are adapted to it */
     if (!check_version(self, http) || !check_meta(self) ||
         (http != NULL && !check_method_header(self, http)) || !check_method(self) ||
         !check_name(self, http) || (http != NULL && !check_params(self, http))) {

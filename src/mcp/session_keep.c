@@ -1,13 +1,12 @@
-/* A session as a text, and back. The text says who the client is, what it asked for that lasts, and
- * which streams it may come back to, with the requests that were to be answered on each:
+/* Writes a session as text, and restores it. The text contains the client, its lasting settings,
+ * and the streams that it may resume, with the open requests of each:
  *
  *   {"v":1,"revision":"2025-11-25","client":{…},"level":"info","initialized":true,"last":7,
- *   
- * "subscriptions":["file:///a"],"streams":[{"n":1,"get":true},{"n":7,"open":[[3,"tools/call"]]}]}
+ *   "subscriptions":["file:///a"],"streams":[{"n":1,"get":true},{"n":7,"open":[[3,"tools/call"]]}]}
  *
- * Events are kept one by one as they are sent. What was sent and not kept when the engine died is
- * jumped over: the streams of a session that was taken up number on far beyond, so that no id ever
- * names two events. */
+ * Events are stored one by one as they are sent. Some may have been sent but not stored when the
+ * engine died, so the stream numbers of a restored session continue far beyond: no id ever names
+ * two events. */
 #include "base/check.h"
 #include "base/err.h"
 #include "base/mem.h"
@@ -19,8 +18,8 @@
 
 enum {
     WRITTEN_VERSION = 1,
-    JUMP = 1 << 16,      /* more events than can be sent and not be kept */
-    MOST_STREAMS = 4096, /* of a written session: the rest is left out */
+    JUMP = 1 << 16,      /* more than the number of events that can be sent without being stored */
+    MOST_STREAMS = 4096, /* of a written session: further ones are omitted */
     MOST_LOST_BYTES = 65536,
 };
 
@@ -140,7 +139,7 @@ typedef struct reader {
     mcp_session *session;
     const mcp_kept_event *events;
     size_t count;
-    json_val *read; /* what event_read has read; NULL before */
+    json_val *read; /* what event_read has parsed; NULL before */
     arena memory;
     json_doc doc;
 } reader;
@@ -173,11 +172,12 @@ static void read_state(reader *self)
     if (!read_number(json_get(root, STR("last")), UINT32_MAX - JUMP, &session->last_stream)) {
         session->last_stream = 0;
     }
-    /* ids of streams that were begun and not kept are not given again */
+    /* ids of streams that were begun and not stored are not reused */
     session->last_stream += JUMP;
 }
 
-/* Whoever has a resource no more is not asked for it; the client hears of it when it reads. */
+/* A resource that the service does not have any more is not subscribed to; the client notices when
+ * it reads it. */
 static void read_subscriptions(reader *self)
 {
     subscriber by = {.session = self->session, .principal = self->session->principal};
@@ -190,7 +190,7 @@ static void read_subscriptions(reader *self)
     }
 }
 
-/* Its events go back into the log; true: its last one was among them. */
+/* Adds its events to the log; true: its last one was among them. */
 static bool read_events(reader *self, stream *to)
 {
     const mcp_server_options *options = &self->server->options;
@@ -217,7 +217,7 @@ static bool is_answer_to(json_val message, bay_str id)
            json_is(json_get(message, STR("method")), JSON_MISSING);
 }
 
-/* An event, read once; JSON_NONE if it is not JSON or out of memory. */
+/* An event, parsed once; JSON_NONE: not JSON, or out of memory. */
 static json_val event_read(reader *self, size_t index)
 {
     if (self->read == NULL) {
@@ -232,7 +232,7 @@ static json_val event_read(reader *self, size_t index)
     return self->read != NULL ? self->read[index] : JSON_NONE;
 }
 
-/* Is the request of that id answered by one of the stream's events? */
+/* Whether one of the stream's events answers the request with this id. */
 static bool has_answer(reader *self, uint32_t number, bay_str id)
 {
     for (size_t i = 0; i < self->count; i++) {
@@ -252,7 +252,7 @@ static bool has_answer(reader *self, uint32_t number, bay_str id)
     return false;
 }
 
-/* One answer for each request that has none, the last of them the stream's last event. */
+/* Writes one answer for each request without one; the last of them is the stream's last event. */
 static void answer_lost(reader *self, stream *to, json_val open)
 {
     const mcp_server_options *options = &self->server->options;

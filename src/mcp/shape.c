@@ -18,11 +18,11 @@ enum {
     O = 1 << JSON_OBJECT,
 };
 
-/* Beside the shapes: what is not an object of one shape. */
+/* Kinds of values beside the shapes. */
 enum {
     MCP_SHAPE_CONTENT = MCP_SHAPE_COUNT, /* by its `type` */
     MCP_SHAPE_TEXTS,                     /* strings */
-    MCP_SHAPE_VALUES_INPUT_REQUEST,      /* each member is of that shape */
+    MCP_SHAPE_VALUES_INPUT_REQUEST,      /* each member has that shape */
 };
 
 typedef struct member {
@@ -32,12 +32,12 @@ typedef struct member {
     uint8_t shape;
     uint8_t since;
     uint8_t until;
-    bool is_deep; /* its kind does not tell all */
+    bool is_deep; /* its kind does not decide */
     const char *words;
 } member;
 
-/* The shapes' members one after the other; a row without a name begins a shape: `kinds` members
- * are needed, and one of the next `shape`. */
+/* The shapes' members one after the other; a row without a name begins a shape: its first `kinds`
+ * members are required, and one of the next `shape`. */
 static const member rows[] = {
 #define SHAPE(symbol, needed, any) {NULL, 0, needed, any, 0, 0, false, NULL},
 #define MEMBER(name, kinds, shape, words, since, until)                                            \
@@ -112,10 +112,10 @@ _Static_assert(sizeof(rows) / sizeof(rows[0]) < 256, "a row's number fits a byte
 
 /* ---- faults ---------------------------------------------------------------------------------- */
 
-/* The way to a value, from the inside out; on the stack of the walk. */
+/* The path to a value, from the inside out; on the stack of the walk. */
 typedef struct step {
     const struct step *up; /* NULL: the value that was checked */
-    uint32_t key;          /* place of an object's member's name; 0: an array's element */
+    uint32_t key;          /* place of a member's name in an object; 0: an array's element */
     uint32_t index;
 } step;
 
@@ -143,13 +143,13 @@ static void write_place(const walk *self, buf *out, const step *at)
     buf_char(out, '/');
     if (at->key != 0) {
         (void)json_walk_text(self->doc, at->key, &name);
-        write_step(out, name); /* escapes as they stand */
+        write_step(out, name); /* escapes are kept */
     } else {
         buf_uint(out, at->index);
     }
 }
 
-/* `name`: of a member of the value at `at`, or "". Always false. */
+/* `name`: of a member of the value at `at`, or "". Always returns false. */
 __attribute__((cold, noinline)) static bool shape_fails(const walk *self, const step *at,
                                                         bay_str name, const char *text)
 {
@@ -221,7 +221,7 @@ static unsigned shape_of_content(const walk *self, uint32_t place)
     while (at < end && !(json_walk_text(self->doc, at, &text) && json_walk_same(text, "type", 4))) {
         at = json_walk_after(self->doc, at + 1);
     }
-    /* one whose name or text has escapes is of no type; what is no string fails there */
+    /* a type or text with escapes matches no type; anything but a string fails there */
     if (at >= end || !is_of(self, at + 1, S) || !json_walk_text(self->doc, at + 1, &text)) {
         return MCP_SHAPE_ANY_CONTENT;
     }
@@ -233,7 +233,7 @@ static unsigned shape_of_content(const walk *self, uint32_t place)
     return MCP_SHAPE_ANY_CONTENT;
 }
 
-/* {"type":"text","text":…}, as nearly all content is written: it is what its row asks for. */
+/* {"type":"text","text":…}, the form of nearly all content: it satisfies its row. */
 static inline bool is_bare_text(const walk *self, uint32_t place)
 {
     const json_doc *doc = self->doc;
@@ -245,7 +245,7 @@ static inline bool is_bare_text(const walk *self, uint32_t place)
            json_walk_text(doc, place + 3, &key) && json_walk_same(key, "text", 4);
 }
 
-/* An object of that shape, whatever decides which. */
+/* An object of one shape, however the shape is selected. */
 static bool one_holds(const walk *self, unsigned shape, uint32_t place, const step *at)
 {
     if (!is_of(self, place, O)) {
@@ -291,7 +291,7 @@ static bool each_holds(const walk *self, unsigned shape, uint32_t place, const s
     return true;
 }
 
-/* What its kind does not tell: what is inside, or which of some words it is. */
+/* Checks that the kind does not decide: the content, or one of several words. */
 __attribute__((noinline)) static bool inside_holds(const walk *self, const member *row,
                                                    uint32_t key, const step *up)
 {
@@ -311,7 +311,7 @@ __attribute__((noinline)) static bool inside_holds(const walk *self, const membe
     }
 }
 
-/* A name with escapes, which hardly anybody writes. */
+/* A name with escapes, which is rare. */
 __attribute__((cold, noinline)) static const member *row_of_escaped(const walk *self,
                                                                     const member *row, uint32_t key)
 {
@@ -321,7 +321,7 @@ __attribute__((cold, noinline)) static const member *row_of_escaped(const walk *
     return row;
 }
 
-/* The row of the member whose name is at `key`, or the one behind the last. */
+/* The row of the member whose name is at `key`, or the row after the last. */
 static inline const member *row_of(const walk *self, const member *row, uint32_t key)
 {
     bay_str name;
@@ -334,7 +334,7 @@ static inline const member *row_of(const walk *self, const member *row, uint32_t
     return row;
 }
 
-/* Says so if a member is not there that must be. */
+/* Reports a required member that is missing. */
 __attribute__((cold, noinline)) static bool lacks(const walk *self, const member *head,
                                                   uint32_t seen, const step *at)
 {
@@ -382,7 +382,7 @@ bool mcp_shape_holds(mcp_shape_id shape, mcp_revision_id revision, json_val valu
                      mcp_shape_fault *out)
 {
     walk self = {value.doc, revision, out};
-    if (value.doc == NULL) { /* it is not there at all */
+    if (value.doc == NULL) { /* it is missing */
         return shape_fails(&self, &(step){.up = NULL}, STR(""), "is missing");
     }
     return one_holds(&self, shape, (uint32_t)value.at, &(step){.up = NULL});
@@ -430,7 +430,7 @@ bool mcp_shape_result(const mcp_method *method, const mcp_revision *revision, js
     if (mcp_shape_holds(shape, revision->id, result, out)) {
         return true;
     }
-    /* a call that was made as a task */
+    /* a call that was sent as a task */
     bool may_be_task = shape == MCP_SHAPE_CALL && revision->id == MCP_REV_2025_11_25;
     return may_be_task && !json_is(json_get(result, STR("task")), JSON_MISSING) &&
            mcp_shape_holds(MCP_SHAPE_TASK_CREATED, revision->id, result, out);

@@ -1,6 +1,6 @@
-/* Does a result look like one of its method? The tables are in shapes.def; the walk goes over the
- * index that the message has already, without memory, and stops at the first fault. What no table
- * names passes: unknown members, content of unknown types. */
+/* Checks whether a result has its method's shape. The tables are in shapes.def. The walk uses the
+ * message's index, needs no memory, and stops at the first fault. What is in no table passes:
+ * unknown members, content of unknown types. */
 #ifndef MCP_SHAPE_H
 #define MCP_SHAPE_H
 
@@ -23,18 +23,18 @@ typedef enum mcp_shape_id {
 enum {
     MCP_PLACE_BYTES = 64,
     MCP_SHAPE_TEXT_BYTES = 48,
-    MCP_ITEM_DEPTH = 120, /* arrays and objects inside each other, of one item of a list */
+    MCP_ITEM_DEPTH = 120, /* levels of arrays and objects of one item of a list */
 };
 
 typedef struct mcp_shape_fault {
-    char place[MCP_PLACE_BYTES];     /* RFC 6901, from the value that was checked on; cut if long */
+    char place[MCP_PLACE_BYTES];     /* RFC 6901, from the checked value; cut if long */
     char text[MCP_SHAPE_TEXT_BYTES]; /* "must be a string" */
 } mcp_shape_fault;
 
-/* False: `out` says where and why. Owns: nothing. Threads: any. */
+/* False: `out` says where and why. Threads: any. */
 bool mcp_shape_holds(mcp_shape_id shape, mcp_revision_id revision, json_val value,
                      mcp_shape_fault *out);
-/* An item of a list; MCP_SHAPE_NONE: only its depth is looked at. */
+/* An item of a list; MCP_SHAPE_NONE: only its depth is checked. */
 bool mcp_shape_item(mcp_shape_id shape, mcp_revision_id revision, json_val value,
                     mcp_shape_fault *out);
 /* A result of `method` (NULL: of a method in no table). */

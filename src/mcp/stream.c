@@ -1,18 +1,18 @@
 /* Streams of legacy sessions.
  *
- *   held ──kept──► attached ──gone──► away ──resumed──► attached
- *                     │                 │
- *                     └────finish───────┴──finish──► finished (log kept) ──resumed, replayed──►
- * freed
+ *   held ──stored──► attached ──disconnected──► away ──resumed──► attached
+ *                       │                         │
+ *                       └─────────finish──────────┴──finish──► finished (log kept)
+ *                                                                  └──resumed, replayed──► freed
  *
- * What was written to a connection may never have been read: it breaks with bytes under way. So the
- * end of a stream stays a while also where somebody was there for it: its last events, of the last
- * few streams.
+ * Bytes written to a connection may never have been read, because it may break before. So the last
+ * events of the last few streams are kept for a while also if the client was connected at their
+ * end.
  *
- * A stream is held while its session is being kept with it: a client that knows an event's id must
- * be able to come back with it, also to an engine that takes the session up after this one died.
- * The log of a GET stream that is attached is kept short: list_changed and the like are worth
- * little when late, and an idle session must stay small. */
+ * A stream is held while its session is being stored with it: a client that knows an event's id
+ * must be able to resume there, also at an engine that restores the session after this one died.
+ * The log of an attached GET stream is kept short: late notifications are of little use, and an
+ * idle session must stay small. */
 #include "mcp/stream.h"
 
 #include "base/check.h"
@@ -24,8 +24,8 @@ enum {
     RETRY_MS = 1000,
     MOST_REFUSAL_BYTES = 65536,
     WRITTEN_STREAMS = 4,   /* of a session, kept after their end was written … */
-    WRITTEN_EVENTS = 2,    /* … with so many events each */
-    WRITTEN_BYTES = 16384, /* … where the last is not larger */
+    WRITTEN_EVENTS = 2,    /* … with this many events each */
+    WRITTEN_BYTES = 16384, /* … if the last is not larger */
 };
 
 stream *stream_restore(mcp_session *session, uint32_t number, bool is_get)
@@ -100,7 +100,7 @@ void stream_prime(stream *self)
     }
 }
 
-/* What came after `seq`. The carrier may go in the middle of it; then the rest waits in the log. */
+/* Sends what came after `seq`. The carrier may end meanwhile; then the rest waits in the log. */
 static uint32_t replay(stream *self, uint32_t seq)
 {
     const event *one;
@@ -112,7 +112,7 @@ static uint32_t replay(stream *self, uint32_t seq)
     return seq;
 }
 
-/* Its whole answer was written to a client that is there. */
+/* Its whole answer was written to a connected client. */
 static void keep_written(stream *self)
 {
     mcp_session *session = self->session;
@@ -160,7 +160,7 @@ static bool stream_keep(stream *self, uint32_t seq, bool is_last, bay_str json)
     const mcp_server_options *options = &session->server->options;
     event_log_limits limits = {options->log_bytes, options->log_events};
     if (self->is_held && !event_log_has_room(&session->log, &limits, json.len)) {
-        stream_show(self); /* what the client has not had must not be dropped */
+        stream_show(self); /* events that the client has not received must not be dropped */
     }
     if (!event_log_add(&session->log, &limits, self->number, seq, json)) {
         return false;
@@ -175,8 +175,8 @@ static bool stream_keep(stream *self, uint32_t seq, bool is_last, bay_str json)
     return true;
 }
 
-/* An answer that is too large to wait for its client: without a word of it the client would wait
- * for ever, or call again what has been done. */
+/* An answer that is too large to store for its client: without this error the client would wait
+ * without end, or repeat a call that was executed. */
 static void keep_refusal(stream *self, uint32_t seq, bool is_last, bay_str id)
 {
     buf text;
@@ -200,7 +200,7 @@ bay_err stream_answer(stream *self, bay_str json, bay_str id, bool is_last)
 {
     mcp_session *session = self->session;
     uint32_t seq = self->seq + 1;
-    /* Not kept (no memory, or larger than the log): delivered all the same, only not again. */
+    /* Not stored (no memory, or larger than the log): it is sent, but cannot be repeated. */
     bool is_kept = stream_keep(self, seq, is_last, json);
     if (!is_kept && self->is_held) {
         stream_show(self);
@@ -220,7 +220,7 @@ bay_err stream_answer(stream *self, bay_str json, bay_str id, bool is_last)
 
 bool stream_release(stream *self)
 {
-    /* before 2025-11-25 a stream says where to come back to only once it said something */
+    /* before 2025-11-25 a stream can be resumed only after its first event */
     bool is_known = self->session->revision->id >= MCP_REV_2025_11_25 || self->seq > 0;
     if (self->owner.carrier == NULL || self->is_held || !(self->is_get || is_known)) {
         return false;
@@ -230,8 +230,8 @@ bool stream_release(stream *self)
     return true;
 }
 
-/* Finished streams nobody asked for again make room for newer ones. Each has an event in the log at
- * first: more of them than events would have nothing to say. */
+/* Finished streams that were not resumed make room for newer ones. Each has an event in the log at
+ * first: streams beyond the number of events have nothing to repeat. */
 static void forget_oldest(mcp_session *session)
 {
     uint32_t finished = 0;
@@ -314,7 +314,7 @@ void stream_resume(stream *self, mcp_carrier *carrier, uint32_t seq)
         return;
     }
     if (sent == seq) {
-        stream_prime(self); /* opens the reply even when there is nothing to repeat */
+        stream_prime(self); /* opens the reply even if there is nothing to repeat */
     }
     if (self->is_finished && self->owner.carrier != NULL) {
         stream_free(self);

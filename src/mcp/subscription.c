@@ -1,5 +1,6 @@
-/* The table of topics. A topic lives while it has a subscription; the service hears of its first
- * and its last. While updates of a topic go out it is held, because sending may end a listener. */
+/* The table of topics. A topic lives while it has a subscription; the service is notified of its
+ * first and its last one. While updates of a topic are sent it is held, because sending may end a
+ * subscriber. */
 #include "mcp/subscription.h"
 
 #include "base/check.h"
@@ -186,8 +187,8 @@ void mcp_server_resource_updated(mcp_server *self, bay_str uri)
         return;
     }
     of->hold++;
-    /* Sending may end the subscription it is sent for, and others: each round starts anew with what
-     * has not been served. */
+    /* Sending may end this subscription and others: each round starts again with those not yet
+     * served. */
     list done;
     list_init(&done);
     list_link *link;
