@@ -1,4 +1,4 @@
-/* Translates between an engine's carrier and the reply of an exchange. */
+/* Connects an engine's carrier with the reply of an exchange. */
 #include "mcp_transport/http_carrier.h"
 
 #include "base/check.h"
@@ -50,7 +50,8 @@ static void http_carrier_on_end(mcp_carrier *carrier)
     recycle(self);
 }
 
-/* When the exchange breaks off instead, its end comes all the same: the engine let go of it. */
+/* If the exchange breaks off first, its end is reported all the same: the engine has released it.
+ */
 static void on_release(mcp_carrier *carrier, uint32_t retry_ms)
 {
     http_carrier *self = of_carrier(carrier);

@@ -1,4 +1,4 @@
-/* The engine's way back over one exchange of this loop. */
+/* The engine's carrier over one exchange of this loop. */
 #ifndef MCP_TRANSPORT_HTTP_CARRIER_H
 #define MCP_TRANSPORT_HTTP_CARRIER_H
 
@@ -12,23 +12,25 @@ typedef struct http_carrier {
     struct http_carriers *home;
 } http_carrier;
 
-/* Carriers of one router. They are recycled, so a request in steady state allocates none. */
+/* The carriers of one router. They are reused, so that requests allocate none in steady state. */
 typedef struct http_carriers {
     http_replies *replies;
     list spare;
     uint32_t spare_count;
-    mcp_server *closed_last; /* the engine whose streams were just told to end */
+    mcp_server *closed_last; /* the engine whose streams were told to end last */
 } http_carriers;
 
 void http_carriers_init(http_carriers *self, http_replies *replies);
 void http_carriers_fini(http_carriers *self); /* after http_replies_fini */
 
-/* NULL when out of memory. It goes back by itself when its last call was made or the peer left. */
+/* NULL: out of memory. It is released by itself after its last call, or when the peer disconnects.
+ */
 http_carrier *http_carrier_new(http_carriers *home, http_exchange *exchange);
 
-/* Of one that was made here. */
+/* The home of a carrier that was made here. */
 http_carriers *http_carrier_home(mcp_carrier *carrier);
-/* The exchange, from now on without its carrier, which hears nothing more. Nothing was said yet. */
+/* Returns the exchange without its carrier, which is not called any more. Only before any output.
+ */
 http_exchange *http_carrier_take(mcp_carrier *carrier);
 
 #endif

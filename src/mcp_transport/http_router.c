@@ -1,4 +1,5 @@
-/* MCP over HTTP: whose loop an exchange belongs to, and its way to the engine there. */
+/* MCP over HTTP: finds the loop that owns an exchange, and passes the exchange to the engine there.
+ */
 #include "mcp_transport/http_router.h"
 
 #include "base/check.h"
@@ -45,7 +46,7 @@ void router_serve(mcp_http_router *self, const router_call *call, mcp_http_excha
     }
 }
 
-/* NULL: ours, or nobody's. */
+/* NULL: this loop, or none. */
 static loop_mailbox *peer_at(const mcp_http_router *self, uint32_t worker)
 {
     return worker != self->options.worker && worker < self->peer_count ? self->peers[worker] : NULL;
@@ -58,11 +59,11 @@ static loop_mailbox *owner_of(const mcp_http_router *self, bay_str session_id)
     if (self->peer_count < 2 || session_id.len == 0 || !mcp_session_worker(session_id, &worker)) {
         return NULL;
     }
-    /* it may be from a time when there were more of us */
+    /* the id may be from a time with more loops */
     return peer_at(self, worker % (uint32_t)self->peer_count);
 }
 
-/* The mailbox of the loop that gave away what the message brings back. */
+/* The mailbox of the loop that issued the requestState or task id in the message. */
 static loop_mailbox *giver_of(const mcp_http_router *self, json_val params, arena *memory)
 {
     static const bay_str names[] = {STR_INIT("requestState"), STR_INIT("taskId")};
@@ -151,9 +152,9 @@ void mcp_http_router_serve_sse(mcp_http_router *self, http_exchange *exchange, m
     if (str_eq(http_exchange_method(exchange), STR("GET"))) {
         sse_2024_open(self, engine, exchange, principal);
     } else if (str_eq(http_exchange_method(exchange), STR("HEAD"))) {
-        http_reply_show_stream(exchange); /* and no connection behind it */
+        http_reply_show_stream(exchange); /* and no connection is opened */
     } else {
-        /* A client that speaks both tries Streamable HTTP first and reads this as "no". */
+        /* A client of both transports tries Streamable HTTP first and reads this as a refusal. */
         http_field fields[HTTP_REPLY_FIELDS] = {{STR("Allow"), STR("GET, HEAD")}};
         size_t count = http_reply_cors(exchange, fields, 1);
         http_exchange_reply(exchange, 405, fields, count, STR(""));

@@ -1,4 +1,4 @@
-/* What the files of the HTTP router share. Internal to the transport floor. */
+/* Shared by the files of the HTTP router. Internal to the module. */
 #ifndef MCP_TRANSPORT_HTTP_ROUTER_INTERNAL_H
 #define MCP_TRANSPORT_HTTP_ROUTER_INTERNAL_H
 
@@ -15,11 +15,11 @@ struct mcp_http_router {
     http_replies replies;
     http_carriers carriers;
     map connections; /* HTTP+SSE, by id */
-    list leaving;    /* of them: end once their last answer is sent */
+    list leaving;    /* of them: those that end after their last answer */
     loop_task leave_task;
     loop_mailbox *mailbox;
-    list forwarded; /* exchanges of other loops that our engines deal with */
-    list waits;     /* calls whose session is being looked for */
+    list forwarded; /* exchanges of other loops that this loop's engines serve */
+    list waits;     /* calls whose session is being looked up */
     loop_mailbox **peers;
     size_t peer_count;
 };
@@ -32,17 +32,17 @@ typedef struct router_call {
     mcp_http_request http;
 } router_call;
 
-/* Gives the call to its engine, or to the HTTP+SSE connection it names. `back->engine` is set
- * before the carrier hears anything. When `back->wait` is set afterwards, what the call points to
- * must stay until `back->served` or mcp_http_exchange_gone. */
+/* Passes the call to its engine, or to the HTTP+SSE connection that it names. `back->engine` is set
+ * before the carrier gets any output. If `back->wait` is set afterwards, what the call points to
+ * must live until `back->served` or mcp_http_exchange_gone. */
 void router_serve(mcp_http_router *self, const router_call *call, mcp_http_exchange *back);
-/* The rest of it, once there is nothing to wait for. */
+/* The second half, when nothing has to be waited for. */
 void router_serve_now(mcp_http_router *self, const router_call *call, mcp_http_exchange *back);
 
-/* Does the call wait for its session, or was it answered because it cannot? */
+/* Whether the call waits for its session, or was answered because it cannot. */
 bool mcp_session_wait_begin(mcp_http_router *self, const router_call *call, mcp_server *engine,
                             mcp_http_exchange *back);
-/* The router goes: nobody waits any more. */
+/* The router is freed: no call waits any more. */
 void mcp_session_waits_end(mcp_http_router *self);
 
 #endif

@@ -1,5 +1,5 @@
-/* The frame of every client link: the engine, its clock, and the ways to an end. See
- * link_internal.h for the states and invariants. */
+/* The frame of every client link: the engine, its clock, and the ways to end. See link_internal.h
+ * for states and invariants. */
 #include "mcp_transport/link_internal.h"
 
 #include "base/log.h"
@@ -9,7 +9,7 @@
 
 enum {
     /* Calls that wait for the server, or for room, do not pass through the carrier: their deadlines
-     * are looked at this often. */
+     * are checked at this interval. */
     WATCH_MS = 250,
 };
 
@@ -39,7 +39,7 @@ static void set_timer(mcp_link *self, uint64_t next_ms)
     uint64_t after = next_ms > now ? next_ms - now : 1;
     bool is_set = self->timer.heap_index != 0 && self->timer.due_ms == now + after;
     if (!is_set && loop_timer_start(self->loop, &self->timer, after) != BAY_OK) {
-        /* without a clock calls could hang for ever */
+        /* without a clock calls could wait without end */
         mcp_client_broken(self->client, BAY_ERR_NOMEM, "no memory for a timer", now);
     }
 }
@@ -183,7 +183,7 @@ bay_str link_line(buf *scratch, bay_str message)
     return buf_view(scratch);
 }
 
-/* Bytes of a sequence at the front that only colours what follows (ESC [ … m); 0: there is none. */
+/* The length of an escape sequence at the front that only sets a colour (ESC [ … m); 0: none. */
 static size_t colour_bytes(bay_str text)
 {
     if (text.len < 3 || text.at[0] != 0x1B || text.at[1] != '[') {

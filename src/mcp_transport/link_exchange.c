@@ -1,7 +1,6 @@
-/* One HTTP exchange of a client link: its request, its reply (a JSON body, a stream of events, or
- * nothing), its end. States and invariants: link_http.h.
- * Source: mcp 2026-07-28 basic/transports/streamable-http; mcp 2025-11-25 basic/transports,
- * Streamable HTTP. */
+/* One HTTP exchange of a client link: its request, its reply (a JSON body, an event stream, or
+ * nothing), its end. States and invariants: link_http.h. Source: mcp 2026-07-28
+ * basic/transports/streamable-http; mcp 2025-11-25 basic/transports, Streamable HTTP. */
 #include <stdio.h>
 
 #include "base/check.h"
@@ -159,7 +158,7 @@ static size_t request_fields(const http_link *owner, const link_exchange *self,
                              const mcp_field *fields, size_t count)
 {
     http_field *out = owner->fields;
-    size_t at = owner->field_count; /* the owner's own stand there already */
+    size_t at = owner->field_count; /* after the owner's own fields */
     if (self->kind == EXCHANGE_POST) {
         out[at++] = (http_field){STR("Content-Type"), STR("application/json")};
         out[at++] = (http_field){STR("Accept"), STR("application/json, text/event-stream")};
@@ -205,7 +204,7 @@ static bay_err exchange_send(link_exchange *self, bay_str message, const mcp_fie
     return err;
 }
 
-/* Behind the gate: copies what the request is made of. */
+/* Behind the gate: copies the parts of the request. */
 static bay_err exchange_keep(link_exchange *self, bay_str message, const mcp_field *fields,
                              size_t count)
 {
@@ -338,7 +337,7 @@ static void hold(link_exchange *self, bay_str bytes)
     }
 }
 
-/* Decodes until the bytes are used up, the receiver pauses or the exchange is gone. */
+/* Decodes until the bytes are consumed, the receiver pauses or the exchange has ended. */
 static void take_events(link_exchange *self, bay_str bytes)
 {
     while (!self->is_dropped) {
@@ -360,7 +359,7 @@ static void take_events(link_exchange *self, bay_str bytes)
             return;
         }
         bytes = str_from(bytes, consumed);
-        if (self->call != NULL) { /* an event that is whole is the engine's */
+        if (self->call != NULL) { /* a complete event is the engine's */
             http_call_keep(self->call,
                            block.kind == SSE_MORE ? sse_decoder_held_bytes(&self->decoder) : 0);
         }
@@ -376,8 +375,8 @@ void exchange_resume_all(void *argument)
 {
     http_link *self = argument;
     http_link_enter(self);
-    /* One that is dropped inside goes to `dropped`, so the walk starts over; each round empties a
-     * `held` or ends an exchange, and what is held again is paused. */
+    /* An exchange that ends inside moves to `dropped`, so the walk starts again; each round empties
+     * a `held` or ends an exchange, and what is held again is paused. */
     bool is_again = true;
     while (is_again && !self->base.is_freed) {
         is_again = false;
@@ -407,7 +406,7 @@ void exchange_resume_all(void *argument)
 /* ---- the reply --------------------------------------------------------------------------------
  */
 
-/* A redirect is not followed: the owner's credentials are for the URL that was configured. */
+/* Redirects are not followed: the owner's credentials are for the configured URL. */
 static void refuse_redirect(link_exchange *self, int status)
 {
     char text[LINK_TEXT];
@@ -430,7 +429,7 @@ static void refuse_type(link_exchange *self, bay_str type)
     exchange_conclude(self, BAY_ERR_PROTOCOL, true, text);
 }
 
-/* None was asked for. */
+/* No encoding was accepted. */
 static void refuse_encoding(link_exchange *self, bay_str encoding)
 {
     char text[LINK_TEXT];
@@ -454,7 +453,7 @@ static bay_str field_of(const http_field *fields, size_t count, bay_str name)
     return (bay_str){NULL, 0};
 }
 
-/* What the body of a reply to a message or a GET means; may conclude. */
+/* Decides by the reply to a message or a GET what its body means; may end the exchange. */
 static void choose_reply(link_exchange *self, int status, bay_str type, bay_str encoding)
 {
     bool is_json = header_content_type_is(type, STR("application/json"));
@@ -463,14 +462,14 @@ static void choose_reply(link_exchange *self, int status, bay_str type, bay_str 
     if (self->is_duplex) {
         if (status >= 400 || is_events) {
             exchange_conclude(self, BAY_OK, true, NULL);
-        } /* else what it has to say comes on the stream */
+        } /* otherwise its messages come on the stream */
     } else if (status >= 400) {
         self->reply = is_json ? REPLY_JSON : REPLY_IGNORED;
         if (self->kind == EXCHANGE_LISTEN) {
             exchange_conclude(self, BAY_OK, true, NULL);
         }
     } else if (self->kind == EXCHANGE_POST && (status == 202 || status == 204 || self->id == 0)) {
-        /* nothing that matters; a stream in answer to a notification would never end */
+        /* ignored: a stream in answer to a notification might never end */
         if (is_events) {
             exchange_conclude(self, BAY_OK, true, NULL);
         }
@@ -500,7 +499,7 @@ static void on_head(void *user, int status, const http_field *fields, size_t cou
         return;
     }
     if (self->kind == EXCHANGE_DELETE) {
-        exchange_conclude(self, BAY_OK, true, NULL); /* whatever it says, we go */
+        exchange_conclude(self, BAY_OK, true, NULL); /* the session ends whatever the answer */
     } else if (status >= 300 && status < 400) {
         refuse_redirect(self, status);
     } else if (self->kind == EXCHANGE_STREAM) {
@@ -539,7 +538,7 @@ static void on_body(void *user, bay_str bytes)
     switch (self->reply) {
     case REPLY_EVENTS:
         if (self->held.len > 0) {
-            hold(self, bytes); /* behind what came before */
+            hold(self, bytes); /* after the bytes held before */
         } else {
             take_events(self, bytes);
         }
@@ -565,7 +564,7 @@ static void link_exchange_on_end(void *user)
     link_exchange *self = user;
     http_link *owner = self->owner;
     http_link_enter(owner);
-    self->call = NULL; /* its end is heard: not to be cancelled */
+    self->call = NULL; /* its end was reported: it cannot be cancelled any more */
     if (self->reply == REPLY_JSON && self->id != 0) {
         mcp_client_receive(owner->base.client, self->id, buf_view(&self->body), (bay_str){0},
                            link_now(&owner->base));

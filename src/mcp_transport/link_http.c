@@ -1,7 +1,7 @@
-/* A client link by URL: Streamable HTTP, or HTTP+SSE where the server has only that. This file is
- * the link as a whole and what the engine asks of it; link_exchange.c is one exchange.
+/* A client link by URL: Streamable HTTP, or HTTP+SSE if the server has only that. This file has the
+ * link as a whole and the functions that the engine calls; link_exchange.c has one exchange.
  *
- * The owner's fields (credentials, mostly) go with every request to the configured origin and
+ * The owner's fields (mostly credentials) are sent with every request to the configured origin and
  * nowhere else; they are never logged, and wiped at the end. */
 #include <stdio.h>
 
@@ -22,7 +22,7 @@ static http_link *http_of(mcp_link *base)
 /* ---- the engine's wishes ----------------------------------------------------------------------
  */
 
-/* mcp 2025-11-25 basic/lifecycle, Initialization: nothing but pings before it */
+/* mcp 2025-11-25 basic/lifecycle, Initialization: only pings before it */
 static bool is_initialized(bay_str message)
 {
     return message.len < 200 && memmem(message.at, message.len, "\"notifications/initialized\"",
@@ -197,7 +197,7 @@ static bay_err read_url(uri *out, bay_str url, bay_diag *diag)
     if (url.len > LINK_MAX_URL_BYTES || uri_parse(out, url) != BAY_OK || !out->has_authority ||
         out->host.len == 0 ||
         (!str_eq_nocase(out->scheme, STR("http")) && !str_eq_nocase(out->scheme, STR("https")))) {
-        /* not shown: it may hold a password or a token */
+        /* not shown: it may contain a password or a token */
         return diag_set(diag, BAY_ERR_INVALID,
                         "not an http or https URL of at most %d bytes (http://HOST:PORT/PATH)",
                         LINK_MAX_URL_BYTES);
@@ -209,7 +209,7 @@ static bay_err read_url(uri *out, bay_str url, bay_diag *diag)
     return BAY_OK;
 }
 
-/* Names that are the protocol's to write. */
+/* Header fields that the protocol sets. */
 static bool is_protocols_own(bay_str name)
 {
     static const bay_str names[] = {

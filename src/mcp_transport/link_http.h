@@ -1,15 +1,15 @@
 /* A client link by URL, for src/mcp_transport/link_{http,exchange,sse_2024}.c only.
  *
- * Two manners of one struct: Streamable HTTP (an exchange a message) and, from the start or after
- * fall_back, the deprecated HTTP+SSE (one GET stream that everything comes on, a POST a message).
+ * One struct for two transports: Streamable HTTP (one exchange per message) and, from the start or
+ * after fall_back, the deprecated HTTP+SSE (one GET stream for all input, one POST per message).
  *
  * An exchange: KEPT (behind the gate) --> UNDER WAY (call != NULL) --> dropped
- * - The engine names exchanges by number; `exchanges` finds them, so a number of one that is gone
+ * - The engine names exchanges by number; `exchanges` finds them, so the number of an ended one
  *   finds nothing.
- * - A dropped exchange has no HTTP call and hears nothing; its memory stays until no event handler
+ * - A dropped exchange has no HTTP call and gets no events; its memory stays until no event handler
  *   of the link is on the stack (`depth`).
- * - An exchange the engine named (`id` not 0) ends by mcp_client_ended exactly once, unless the
- *   engine abandoned it or the link was freed.
+ * - An exchange that the engine named (`id` not 0) ends by mcp_client_ended exactly once, unless
+ *   the engine abandoned it or the link was freed.
  * - The gate: notifications/initialized is an exchange of its own, and a server may refuse what
  *   overtakes it; so later messages wait until its reply has begun. */
 #ifndef MCP_TRANSPORT_LINK_HTTP_H
@@ -24,15 +24,15 @@
 enum {
     LINK_MAX_EXCHANGES = 1 << 16,
     LINK_MAX_UNNAMED = 4096,        /* notifications and answers under way */
-    LINK_MAX_IGNORED_BYTES = 65536, /* of a body that means nothing; then it is cut off */
+    LINK_MAX_IGNORED_BYTES = 65536, /* of a body that is ignored; above it, the exchange is cut */
     LINK_MAX_HELD_BYTES = 1 << 20,  /* of a paused stream; one read in practice */
     LINK_MAX_USER_FIELD_BYTES = 1 << 16,
     LINK_MAX_USER_FIELDS = 256,
     LINK_MAX_URL_BYTES = 8192,
-    LINK_SLACK_MS = 1000, /* the engine's own time-outs go first */
+    LINK_SLACK_MS = 1000, /* so that the engine's own time-outs come first */
     LINK_GATE_MS = 10000, /* longest wait behind notifications/initialized */
     LINK_DELETE_MS = 2000,
-    LINK_ENDPOINT_MS = 10000, /* HTTP+SSE: to the endpoint event */
+    LINK_ENDPOINT_MS = 10000, /* HTTP+SSE: until the endpoint event */
     LINK_TEXT = 200,
 };
 
@@ -51,7 +51,7 @@ typedef struct link_exchange {
     list_link link; /* in `open` or `dropped` */
     list_link wait; /* in `waiting` */
     http_link *owner;
-    uint64_t id; /* 0: the engine does not ask for it */
+    uint64_t id; /* 0: not an exchange of the engine */
     exchange_kind kind;
     http_authority *authority;
     http_call *call;
@@ -64,7 +64,7 @@ typedef struct link_exchange {
     buf body;
     size_t ignored_bytes;
     sse_decoder decoder;
-    buf held; /* of a paused stream, not decoded yet */
+    buf held; /* of a paused stream, not yet decoded */
     bay_err end_err;
     bool end_was_sent;
     bool is_over; /* its end came while bytes were held */
@@ -111,24 +111,25 @@ static inline bay_str http_link_url(const http_link *self)
 void http_link_enter(http_link *self);
 void http_link_leave(http_link *self);
 
-/* Makes one and, unless the gate is shut, sends it. BAY_OK, or an error: nothing was sent. */
+/* Creates an exchange and, unless the gate is closed, sends it. BAY_OK, or an error: nothing was
+ * sent. */
 bay_err exchange_begin(http_link *self, exchange_kind kind, uint64_t id, bay_str message,
                        const mcp_field *fields, size_t count, uint32_t timeout_ms,
                        link_exchange **out) BAY_MUST_CHECK;
 link_exchange *exchange_find(http_link *self, uint64_t id);
 void exchange_pause(link_exchange *self, bool is_paused);
-/* Silently. */
+/* Without an event. */
 void exchange_drop(link_exchange *self);
-/* Tells the engine (or whoever asked) and drops it. `text` is borrowed. */
+/* Reports the end to the engine (or other owner) and drops it. `text` is borrowed. */
 void exchange_conclude(link_exchange *self, bay_err err, bool was_sent, const char *text);
-/* What was held goes on; for the link's `resume` task. */
+/* Processes the held bytes; for the link's `resume` task. */
 void exchange_resume_all(void *argument);
-/* What waited behind the gate is sent. */
+/* Sends what waited behind the gate. */
 void http_link_open_gate(http_link *self);
 
 /* ---- link_sse_2024.c */
 
-/* Goes there: opens the stream; the engine hears mcp_client_relinked once the endpoint is known. */
+/* Opens the stream; the engine gets mcp_client_relinked when the endpoint is known. */
 void sse_2024_begin(http_link *self);
 void sse_2024_late(void *argument); /* for the timer */
 void sse_2024_head(link_exchange *stream, int status, bool is_events);

@@ -1,14 +1,14 @@
 /* A client link to a server engine of the same loop: two queues of whole messages.
  *
- *   client engine --send--> to_server --a later turn--> connection
- *   client engine <--a later turn-- to_client <--event-- connection
+ *   client engine --send--> to_server --a later iteration--> connection
+ *   client engine <--a later iteration-- to_client <--event-- connection
  *
  * Invariants
- * - Messages are handed over from the pump only, so neither engine runs inside the other.
- * - A queue takes one message of any size when it is empty, else up to its bound; above the
- *   high-water mark its sender hears BAY_ERR_AGAIN and, at half of it, `drained`.
- * - While the client's queue is above the mark the server is not given more to do.
- * - The link ticks the server: nobody else may know that it is in use. */
+ * - Only the pump passes messages on, so neither engine runs inside the other.
+ * - An empty queue takes one message of any size, otherwise up to its limit; above the high-water
+ *   mark its sender gets BAY_ERR_AGAIN and, at half of it, `drained`.
+ * - While the client's queue is above the mark, the server gets no more messages.
+ * - The link ticks the server: its owner may not know that it is used. */
 #include "base/check.h"
 #include "base/list.h"
 #include "base/log.h"
@@ -20,7 +20,7 @@ enum { MESSAGES_PER_TURN = 64 };
 
 typedef struct local_message {
     list_link link;
-    const auth_principal *principal; /* counted: who sends it; to the client: NULL */
+    const auth_principal *principal; /* counted: the sender; to the client: NULL */
     size_t len;
     char bytes[];
 } local_message;
@@ -29,21 +29,21 @@ typedef struct local_queue {
     list messages;
     size_t bytes;
     size_t max_bytes;
-    bool is_above_high; /* since a sender heard BAY_ERR_AGAIN */
+    bool is_above_high; /* since a sender got BAY_ERR_AGAIN */
 } local_queue;
 
 typedef struct local_link {
     mcp_link base;
     mcp_carrier carrier;
     mcp_server *server;
-    mcp_connection *connection; /* NULL: closed, or the server is gone */
+    mcp_connection *connection; /* NULL: closed, or the server was freed */
     local_queue to_server;
     local_queue to_client;
     loop_task pump;
     loop_timer server_timer;
-    const auth_principal *principal; /* counted: of messages that are sent for nobody else */
+    const auth_principal *principal; /* counted: of messages for no particular caller */
     bool is_paused;
-    bool is_overrun; /* the server said more than fits */
+    bool is_overrun; /* the server sent more than fits */
 } local_link;
 
 static local_link *local_of(mcp_link *base)
@@ -267,13 +267,13 @@ static bay_err on_event(mcp_carrier *carrier, bay_str json, bay_str event_id)
     bay_err err = queue_put(&self->to_client, json, NULL);
     loop_defer(self->base.loop, &self->pump);
     if (err != BAY_OK && err != BAY_ERR_AGAIN) {
-        self->is_overrun = true; /* a message is lost: what follows would mislead */
+        self->is_overrun = true; /* a message is lost: later ones would be inconsistent */
         return BAY_ERR_CANCELLED;
     }
     return err;
 }
 
-/* The server is being freed; what it said before is still handed over. */
+/* The server is being freed; its earlier messages are still passed on. */
 static void link_local_on_end(mcp_carrier *carrier)
 {
     local_link *self = CONTAINER_OF(carrier, local_link, carrier);

@@ -1,7 +1,7 @@
-/* The deprecated HTTP+SSE transport, as a client: one GET stream that names the address for
- * messages and then carries everything the server says; a POST a message.
+/* The client side of the deprecated HTTP+SSE transport: one GET stream names the URL for messages
+ * and then carries everything that the server sends; one POST per message.
  *
- * The address must be of the stream's own origin: the owner's credentials go there.
+ * The URL must have the stream's own origin, because the owner's credentials are sent to it.
  * Source: mcp 2024-11-05 basic/transports, HTTP with SSE. */
 #include <stdio.h>
 

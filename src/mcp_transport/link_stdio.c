@@ -1,13 +1,13 @@
-/* A client link to a child process: one line, one message.
+/* A client link to a child process: one message per line.
  *
- * What the child writes to stderr goes to the log at debug level, so many lines a second and no
- * more. Its last line there stands behind the reason of its end where it may be about that: it
- * never answered, or it ended by itself, in error, within LAST_LINE_MS of the line, and no request
- * was sent after an answer that followed the line. A signal from outside explains itself. A line
- * beyond the bound and the death of the child break the link; unreadable lines are the engine's to
- * count. A child that dies of server/discover, as careless servers of older revisions do, is
- * started once more and then asked as such a server. Source: mcp 2025-11-25 basic/transports,
- * stdio; mcp 2025-11-25 basic/lifecycle, Shutdown. */
+ * The child's stderr is written to the log at debug level, up to a number of lines per second. Its
+ * last line is appended to the reason of its end if it may explain it: the child never answered, or
+ * it ended by itself with an error within LAST_LINE_MS of the line, and no request was sent after
+ * an answer that followed the line. A signal from outside needs no explanation. A line above the
+ * limit and the end of the child break the link; the engine counts unreadable lines. A child that
+ * exits on server/discover, as some servers of older revisions do, is started once more and then
+ * treated as such a server. Source: mcp 2025-11-25 basic/transports, stdio; mcp 2025-11-25
+ * basic/lifecycle, Shutdown. */
 #include <signal.h>
 #include <stdio.h>
 
@@ -19,13 +19,13 @@
 #include "mcp_transport/link_internal.h"
 
 enum {
-    TERM_MS = 2000, /* from the end of its stdin to SIGTERM */
+    TERM_MS = 2000, /* from closing its stdin to SIGTERM */
     KILL_MS = 3000, /* from there to SIGKILL */
     LOG_LINES_PER_WINDOW = 1000,
     LOG_WINDOW_MS = 1000,
     LAST_WORDS = 160,
-    LAST_LINE_MS = 2000,     /* between its last line on stderr and an end that this explains */
-    LAST_LINES_BYTES = 4096, /* of its latest lines, kept for the log */
+    LAST_LINE_MS = 2000,     /* between its last line on stderr and an end that the line explains */
+    LAST_LINES_BYTES = 4096, /* of its last lines, kept for the log */
     OVERLONG_TIMES = 4,      /* the bound of a line: one that is longer ends the link … */
     OVERLONG_MS = 2000,      /* … and one above the bound that stalls for so long */
 };
@@ -50,10 +50,10 @@ typedef struct stdio_link {
     uint64_t window_ms; /* when the current second of the log began */
     uint64_t window_lines;
     char last_words[LAST_WORDS];
-    uint64_t words_ms; /* when they came */
-    buf last_lines;    /* of stderr, each with its end; what the log has is not in it */
-    bool is_answered;  /* something came on stdout after the last words */
-    bool is_explained; /* it has ended, and its last words are about that */
+    uint64_t words_ms; /* when they arrived */
+    buf last_lines;    /* of stderr, each with its line end, without what the log has */
+    bool is_answered;  /* output on stdout followed the last line */
+    bool is_explained; /* it has ended, and its last line explains that */
     bool has_exited;
     bool has_restarted;
     bool speaks_legacy;
@@ -151,7 +151,7 @@ static void keep_line(stdio_link *self, bay_str line)
     }
 }
 
-/* Signals by which a program ends itself, or that a sandbox's limits send; the rest comes from
+/* Signals by which a program ends itself, or that a sandbox's limits send; others come from
  * outside. */
 static bool is_own_signal(int signal)
 {
@@ -207,7 +207,7 @@ static bay_err stdio_send(void *link, uint64_t exchange, bay_str message, const 
     }
     link_touch(&self->base);
     if (self->is_answered) {
-        forget_words(self); /* they were about what is over */
+        forget_words(self); /* they belong to the past */
     }
     bay_str line = link_line(&self->scratch, message);
     if (line.at == NULL) {
@@ -338,7 +338,7 @@ static void on_piece(void *user, bay_str piece, bool is_last)
 
 static const process_events child_events;
 
-/* True when the child stands there anew. */
+/* True: the child was started again. */
 static bool restart(stdio_link *self)
 {
     bool may = self->speaks_legacy && !self->has_restarted && !self->base.is_closing &&
@@ -354,7 +354,7 @@ static bool restart(stdio_link *self)
     }
     process_free(self->process);
     self->process = started;
-    forget_words(self); /* the other one's */
+    forget_words(self); /* of the previous process */
     self->overlong_bytes = 0;
     loop_timer_stop(self->base.loop, &self->overlong_timer);
     self->base.is_clogged = false;
@@ -363,12 +363,12 @@ static bool restart(stdio_link *self)
         link_touch(&self->base);
         return true;
     }
-    process_free(self->process); /* the engine knows better */
+    process_free(self->process); /* the engine does not restart it */
     self->process = NULL;
     return false;
 }
 
-/* What a sandbox's limits and filter end a child by. */
+/* The signals of a sandbox's limits and filter. */
 static const char *meaning_of(int signal)
 {
     switch (signal) {
@@ -397,7 +397,7 @@ static void on_exited(void *user, int exit_status, int signal)
     if (self->is_explained) {
         snprintf(text + len, sizeof(text) - (size_t)len, ": %s", self->last_words);
     }
-    self->base.is_begun = true; /* there is nothing to begin any more */
+    self->base.is_begun = true; /* there is nothing left to begin */
     mcp_client_broken(self->base.client, BAY_ERR_EXITED, text, link_now(&self->base));
     if (!self->base.is_freed && self->base.is_closing) {
         link_closed(&self->base);
@@ -427,7 +427,7 @@ static void stdio_close(mcp_link *base)
         link_closed(base);
         return;
     }
-    process_resume(self->process); /* its end is seen by reading */
+    process_resume(self->process); /* reading detects its end */
     process_close(self->process, self->term_ms, self->kill_ms);
 }
 

@@ -3,8 +3,8 @@
  * Invariants
  * - The near end is open while the reply has an exchange; the far end while the engine, or a call
  *   that waits for its session, may use the carrier.
- * - Output that found no memory, or that is too much, cuts the exchange: a stream with a gap would
- *   be worse than none. */
+ * - Output for which there is no memory, or too much of it, cuts the exchange: a stream must not
+ *   have gaps. */
 #include "mcp_transport/session_forward.h"
 
 #include "base/check.h"
@@ -15,7 +15,7 @@
 enum {
     FORWARD_WINDOW_BYTES = 256 * 1024,    /* under way; above it: BAY_ERR_AGAIN */
     FORWARD_MOST_BYTES = 8 * 1024 * 1024, /* … and above this the exchange is cut */
-    EVENT_COST = 128,                     /* what an event costs beside its text */
+    EVENT_COST = 128,                     /* the cost of an event besides its text */
 };
 
 typedef struct session_forward {
@@ -34,7 +34,7 @@ typedef struct session_forward {
 
 enum { SIGNAL_QUIET = 1, SIGNAL_EXPIRED = 2, /* to the owner */ SIGNAL_CUT = 4 };
 
-/* The engine's output on its way to the exchange: events, and an answer as the last word. */
+/* The engine's output to the exchange: events, and an answer as the last word. */
 typedef struct output {
     loop_pair_message message;
     int status;
@@ -74,8 +74,8 @@ static session_forward *of_carrier(mcp_carrier *carrier)
     return CONTAINER_OF(carrier, session_forward, far.way.carrier);
 }
 
-/* The engine does not know the carrier any more. Without a last word, and not cut, the stream ends
- * as it should. */
+/* The engine does not use the carrier any more. Without a last word, and not cut, the stream ends
+ * normally. */
 static void far_leave(session_forward *self, output *last)
 {
     list_remove(&self->far.link);
@@ -161,7 +161,7 @@ static void far_retry_end(mcp_carrier *carrier, uint32_t retry_ms)
 static const mcp_carrier_ops far_ops = {
     .answer = far_answer, .event = far_event, .end = far_end, .release = far_retry_end};
 
-/* The request was still needed while the call waited for its session. */
+/* The request was needed while the call waited for its session. */
 static void far_served(mcp_http_exchange *way)
 {
     session_forward *self = of_carrier(&way->carrier);
@@ -184,13 +184,13 @@ static void far_begun(loop_pair *pair)
     list_push(&router->forwarded, &self->far.link);
     router_serve(router, &self->call, &self->far.way);
     if (self->far.way.wait != NULL) {
-        loop_pair_ref(pair); /* until it was served, or is gone */
+        loop_pair_ref(pair); /* until it was served, or has ended */
     } else {
         drop_request(self);
     }
 }
 
-/* The engine forgets the carrier; its further output has nowhere to go. */
+/* Detaches the carrier from the engine; further output is dropped. */
 static void far_abandon(session_forward *self)
 {
     bool has_waited = self->far.way.wait != NULL;
@@ -277,7 +277,7 @@ static void reply_drained(http_reply *reply)
 
 static void reply_close(http_reply *reply)
 {
-    (void)reply; /* the owner's router ends it, when it closes its own streams */
+    (void)reply; /* the owner's router ends it when it closes its own streams */
 }
 
 static void reply_quiet(http_reply *reply)
@@ -296,7 +296,7 @@ static const http_reply_ops reply_ops = {.gone = reply_gone,
                                          .quiet = reply_quiet,
                                          .expired = reply_expired};
 
-/* After a write that failed `gone` follows. */
+/* After a failed write `gone` follows. */
 static bay_err near_received(loop_pair *pair, loop_pair_message *message)
 {
     http_reply *reply = &of_pair(pair)->reply;
@@ -340,7 +340,7 @@ static bay_err copy_request(session_forward *self, const http_exchange *exchange
     const http_field *fields = http_exchange_fields(exchange, &count);
     bay_str parts[] = {http_exchange_method(exchange), http_exchange_path(exchange),
                        http_exchange_query(exchange), http_exchange_body(exchange)};
-    size_t bytes = 1; /* of an empty allocation nothing is promised */
+    size_t bytes = 1; /* an empty allocation may return NULL */
     for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
         bytes += parts[i].len;
     }

@@ -1,8 +1,8 @@
-/* A call whose session is not held here: it waits, its exchange kept, until whoever keeps sessions
- * has looked for it; then it goes to its engine, which by then has the session or says 404.
+/* A call whose session is not held here: it waits, with its exchange, until the session was looked
+ * up in the store; then its engine gets it, which now has the session or answers 404.
  *
- * The router, the exchange and the search end in any order: the wait belongs to the search, which
- * ends exactly once; the other two only let go of it. */
+ * The router, the exchange and the look-up end in any order: the look-up owns the wait and ends
+ * exactly once; the other two only detach from it. */
 #include "base/check.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -13,7 +13,7 @@
 struct mcp_session_wait {
     list_link link;          /* in router->waits */
     mcp_http_router *router; /* NULL: it is gone */
-    mcp_http_exchange *back; /* NULL: the exchange is gone */
+    mcp_http_exchange *back; /* NULL: the exchange has ended */
     router_call call;
 };
 
@@ -61,7 +61,7 @@ bool mcp_session_wait_begin(mcp_http_router *router, const router_call *call, mc
     bay_err err = self == NULL ? BAY_ERR_NOMEM : BAY_OK;
     if (err == BAY_OK) {
         *self = (mcp_session_wait){.router = router, .back = back, .call = *call};
-        self->call.engine = NULL; /* it may be another's by then */
+        self->call.engine = NULL; /* the path may have another engine by then */
         self->call.http.principal = principal_ref(http->principal);
         err = router->options.session_lookup(router->options.user, engine, id, http->principal,
                                              on_recalled, self);

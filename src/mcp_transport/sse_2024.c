@@ -1,6 +1,6 @@
-/* HTTP+SSE connections: a duplex engine connection whose way out is an event stream and whose way
- * in is any number of POSTs. An id is all a POST has to show, so it holds 128 random bits; in front
- * of them stands the worker, so that a POST on another loop finds its way here. */
+/* HTTP+SSE connections: a duplex engine connection whose output is an event stream and whose input
+ * is any number of POSTs. The id is all that authorises a POST, so it has 128 random bits; the
+ * worker's number precedes them, so that a POST on another loop is forwarded here. */
 #include "mcp_transport/sse_2024.h"
 
 #include "base/check.h"
@@ -16,7 +16,7 @@ typedef struct connection {
     mcp_http_router *router;
     mcp_connection *engine; /* NULL: the engine ended it */
     list_link leaving_link;
-    const auth_principal *principal; /* who opened it, and alone may use it */
+    const auth_principal *principal; /* the principal that opened it; nobody else may use it */
     uint8_t id_len;
     char id[ID_BYTES];
 } connection;
@@ -46,7 +46,7 @@ static void connection_free(connection *self)
 
 /* ---- from the engine */
 
-/* One that is to leave does so after its last answer, which is not sent while we are asked. */
+/* A connection that is to end does so after its last answer; this is called before that is sent. */
 static void leave_when_idle(connection *self)
 {
     if (list_holds(&self->leaving_link)) {
@@ -168,7 +168,7 @@ void sse_2024_open(mcp_http_router *router, mcp_server *engine, http_exchange *e
         connection_free(self);
         return;
     }
-    (void)send_endpoint(self); /* should it fail, the peer is gone and `gone` follows */
+    (void)send_endpoint(self); /* if it fails, the peer has disconnected and `gone` follows */
 }
 
 /* ---- receiving */

@@ -1,10 +1,10 @@
 /* A duplex connection on two descriptors.
  *
  *   open ──end of input──► answering ──all answered and written, or time is up──► over
- *     └──────────the output breaks, or the engine goes──────────────────────────► over
+ *     └──────────the output breaks, or the engine is freed──────────────────────► over
  *
- * A client that does not read its answers is not read either: its requests cost no more memory than
- * the writer's high-water mark. */
+ * If a client does not read its answers, its input is not read either: its requests need no more
+ * memory than the writer's high-water mark. */
 #include "mcp_transport/stdio.h"
 
 #include "base/buf.h"
@@ -24,9 +24,9 @@ struct mcp_stdio {
     uint32_t linger_ms;
     void (*done)(void *user);
     void *user;
-    loop_timer timer;     /* bounds the answering after the end of input */
-    loop_task task;       /* looks whether it is over; never inside a call of the engine */
-    buf line;             /* a message whose line ends had to go */
+    loop_timer timer;     /* limits the answering after the end of input */
+    loop_task task;       /* checks whether it is over; never inside a call of the engine */
+    buf line;             /* a message whose line ends were replaced */
     bool is_overlong;     /* a line above the reader's bound is on its way … */
     rpc_outline overlong; /* … and shows this */
     bool is_input_over;
@@ -213,7 +213,7 @@ static bay_err open_descriptors(mcp_stdio *self, int in, int out_descriptor)
 {
     line_reader_options options = {0};
     bay_err err = line_reader_new(self->loop, in, &options, &reader_events, self, &self->reader);
-    /* Taken in any case, also when there is no use for it any more. */
+    /* Taken in any case, also if it is not used any more. */
     bay_err also =
         line_writer_new(self->loop, out_descriptor, 0, 0, &writer_events, self, &self->writer);
     return err != BAY_OK ? err : also;
