@@ -1,17 +1,17 @@
-/* A2A over gRPC, as a server: a request is read into a call, what its service says of it becomes
+/* A2A over gRPC, server side: a request is read into a call, and the events of its service become
  * messages and a status.
  *
  *   read ──admitted──► WAITING ──result, fail──► over
  *                         └──event──► STREAMING ──end, fail──► over
  *
- * (deadline, the peer's reset and the end of the router detach the exchange from either: the call
- * is gone then, and freed when its service ends it.)
+ * (The deadline, the peer's reset and the end of the router detach the exchange from either state:
+ * the service gets `gone`, and the call is freed when the service ends it.)
  *
  * Invariants
- * - What the call's views point to is the exchange's; when that is gone or gave its memory back
- *   (with the first event), the views are empty.
- * - Nothing of an operation is touched after its service has ended it: the exchange's user pointer
- *   is NULL by then. */
+ * - The call's views point into the exchange; when that has ended or has freed its memory (with the
+ *   first event), the views are empty.
+ * - Nothing of an operation is used after its service has ended it: the exchange's user pointer is
+ *   NULL by then. */
 #include "a2a_transport/grpc.h"
 
 #include "a2a_transport/grpc_status.h"
@@ -38,10 +38,10 @@ typedef struct grpc_operation {
     const a2a_exchange_ops *owner; /* first */
     a2a_call call;
     list_link link;
-    a2a_grpc *router; /* NULL: gone */
+    a2a_grpc *router; /* NULL: freed */
     a2a_service *service;
-    http_exchange *exchange; /* NULL: gone, or answered */
-    bay_str extensions;      /* to be echoed; in the exchange's arena */
+    http_exchange *exchange; /* NULL: ended, or answered */
+    bay_str extensions;      /* extensions to echo; in the exchange's arena */
     loop_timer deadline;
     a2a_form form;
     bool is_streaming;
@@ -88,7 +88,7 @@ void a2a_grpc_refuse(http_exchange *exchange, const a2a_fault *fault,
     refuse_with(exchange, a2a_errors[fault->error].grpc, fault, challenge);
 }
 
-/* Of something that is gRPC's, not A2A's: the fault lends its text. */
+/* For an error of gRPC, not of A2A: only the text of the fault is used. */
 static void refuse_code(http_exchange *exchange, int code, const char *text)
 {
     a2a_fault fault;
@@ -112,7 +112,7 @@ static void drop_views(grpc_operation *self)
     self->extensions = STR("");
 }
 
-/* The exchange goes its own way from here. */
+/* Detaches the exchange and returns it. */
 static http_exchange *let_go(grpc_operation *self)
 {
     http_exchange *exchange = self->exchange;
@@ -134,7 +134,7 @@ static void operation_free(grpc_operation *self)
     mem_free(self);
 }
 
-/* The service hears that nobody listens any more; it may end the call in there. */
+/* Tells the service that the caller has disconnected; the service may end the call inside. */
 static void say_gone(grpc_operation *self)
 {
     drop_views(self);
@@ -175,7 +175,7 @@ static bay_err open_stream(grpc_operation *self)
     return err;
 }
 
-/* Ends the exchange with that status; `fault` NULL: OK. */
+/* Ends the exchange with this status; `fault` NULL: OK. */
 static void conclude(grpc_operation *self, const a2a_fault *fault, const front_challenge *challenge)
 {
     bool was_streaming = self->is_streaming;
@@ -209,7 +209,7 @@ static bool is_heard(const grpc_operation *self)
     return self->router != NULL && self->exchange != NULL;
 }
 
-/* The message of a result, in the form of the request, with its head. */
+/* The message of a result, in the request's form, with its head. */
 static bay_err write_result(grpc_operation *self, bay_str json, buf *out)
 {
     a2a_type type = a2a_grpc_response_type(self->form, self->call.method);
@@ -240,7 +240,7 @@ static void trim_one(buf *scratch)
     }
 }
 
-/* Scratch does not stay as large as the largest answer was. */
+/* Frees scratch memory that is much larger than usual. */
 static void trim(a2a_grpc *router)
 {
     trim_one(&router->answer);
@@ -288,7 +288,7 @@ static bay_err on_event(a2a_call *call, a2a_event *event)
         err = http_stream_write(self->exchange, message);
     }
     if (err != BAY_OK && err != BAY_ERR_AGAIN && self->exchange != NULL) {
-        /* What cannot be delivered must not be missed silently. */
+        /* A lost message must be visible to the caller. */
         http_exchange *exchange = let_go(self);
         http_exchange_abort(exchange);
         drop_views(self);
@@ -333,7 +333,7 @@ static const a2a_call_ops call_ops = {
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* What a request is, before a service is looked for. */
+/* The parts of a request, before its service is known. */
 typedef struct grpc_inbound {
     a2a_form form;
     a2a_method method;
@@ -343,7 +343,7 @@ typedef struct grpc_inbound {
     uint32_t timeout_ms; /* 0: none */
 } grpc_inbound;
 
-/* "application/grpc", "+FORMAT" and parameters behind it. */
+/* "application/grpc", optionally "+FORMAT" and parameters. */
 static bool is_grpc(bay_str type)
 {
     static const bay_str base = STR_INIT("application/grpc");
@@ -367,7 +367,7 @@ static bool is_protobuf(bay_str type)
            str_eq_nocase(type, STR("application/grpc+proto"));
 }
 
-/* Answers and returns false when it is not what we speak. */
+/* Answers and returns false if the server does not support the request. */
 static bool check_words(http_exchange *exchange, grpc_inbound *out)
 {
     bay_str encoding = http_exchange_field(exchange, STR("grpc-encoding"));
@@ -387,7 +387,7 @@ static bool check_words(http_exchange *exchange, grpc_inbound *out)
     return false;
 }
 
-/* a2a 1.0.1 section 3.6: the package says which protocol it is; a version must not say otherwise */
+/* a2a 1.0.1 section 3.6: the package names the version; a version field must agree */
 static bool check_version(http_exchange *exchange, grpc_inbound *out)
 {
     bay_str text = http_exchange_field(exchange, STR("a2a-version"));
@@ -455,7 +455,7 @@ static void read_tenant(http_exchange *exchange, grpc_inbound *out)
     }
 }
 
-/* True: `out` is whole; else it is answered. */
+/* True: `out` is complete; false: the request was answered. */
 static bool read_request(http_exchange *exchange, grpc_inbound *out)
 {
     bay_str message;
@@ -536,7 +536,7 @@ void a2a_grpc_request(a2a_grpc *self, http_exchange *exchange, const auth_princi
     }
     operation->call.principal = principal_ref(principal);
     a2a_fault fault = {A2A_E_UNAUTHENTICATED, ""};
-    front_challenge challenge = {.retry = STR("")}; /* stays with the exchange's memory */
+    front_challenge challenge = {.retry = STR("")}; /* lives as long as the exchange's memory */
     if (options->admit != NULL && options->admit(options->user, &agent, exchange, &operation->call,
                                                  &challenge, &fault) != BAY_OK) {
         conclude(operation, &fault, &challenge);

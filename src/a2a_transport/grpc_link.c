@@ -1,10 +1,11 @@
-/* A call to an agent over gRPC: one HTTP/2 call, its messages read as they come, its status judged
- * at the end.
+/* A call to an agent over gRPC: one HTTP/2 call; messages are read as they arrive, the status at
+ * the end.
  *
  * Invariants
- * - What comes while the owner pauses is held, at most what http_client has read already; `resume`
- *   goes on with it in a later turn, before anything newer.
- * - An owner may cancel inside any event: memory goes when no event is on the stack (`depth`). */
+ * - Input that arrives while the owner pauses is held, at most what http_client has read already;
+ *   `resume` processes it in a later loop iteration, before anything newer.
+ * - An owner may cancel inside any event: memory is freed when no event is on the stack (`depth`).
+ */
 #include "a2a_transport/grpc_link.h"
 
 #include "a2a_transport/grpc_status.h"
@@ -16,7 +17,7 @@
 #include "json/build.h"
 
 enum {
-    SENT_FIELDS = 72,      /* the owner's and ours */
+    SENT_FIELDS = 72,      /* the owner's, and those set here */
     STATUS_TEXT = 8192,    /* of grpc-message and of the details, each */
     MEMORY_MAX = 256 << 20 /* to read one message */
 };
@@ -29,19 +30,19 @@ struct a2a_grpc_sent {
     a2a_method method;
     a2a_form form;
     grpc_reader reader;
-    buf held;            /* came while it was paused */
+    buf held;            /* arrived while it was paused */
     size_t answer_bytes; /* of a message as JSON */
-    arena memory;        /* of the message that is being read … */
-    json_val result;     /* … or of the one there is of a call that is no stream, in 1.0 */
+    arena memory;        /* of the message being read … */
+    json_val result;     /* … or, in 1.0, of the only message of a call without a stream */
     buf message;
     buf details;
     loop_task drain;
     int http_status;
-    int status; /* grpc-status; -1: it did not come */
+    int status; /* grpc-status; -1: not received */
     uint32_t depth;
     bool is_grpc; /* by its content-type */
     bool is_paused;
-    bool is_ended; /* HTTP has, while it was paused or something was held */
+    bool is_ended; /* HTTP has ended, while it was paused or bytes were held */
     bool has_result;
 };
 
@@ -70,7 +71,7 @@ static void leave(a2a_grpc_sent *self)
     }
 }
 
-/* No event comes any more. Inside enter and leave. */
+/* No event follows. Inside enter and leave. */
 static void grpc_link_finish(a2a_grpc_sent *self)
 {
     self->events = NULL;
@@ -107,7 +108,7 @@ static bool is_stream(const a2a_grpc_sent *self)
     return (a2a_methods[self->method].flags & A2A_METHOD_STREAM) != 0;
 }
 
-/* Tells it, or keeps it until the status says that it counts. */
+/* Reports the message, or keeps it until the status says that it is valid. */
 static bay_err read_message(a2a_grpc_sent *self, bay_str bytes, a2a_fault *fault)
 {
     json_val value;
@@ -209,7 +210,7 @@ static void read_status(a2a_grpc_sent *self, const http_field *fields, size_t co
     }
 }
 
-/* Agents of 0.3 send no details: what cannot be is then told by what was asked. */
+/* Agents of 0.3 send no details: the method then decides which fault is possible. */
 static void judge_status(a2a_grpc_sent *self)
 {
     a2a_fault fault;
@@ -237,7 +238,7 @@ static void judge_bare(a2a_grpc_sent *self)
                             : "what the agent answers is no gRPC");
 }
 
-/* All of the answer was read. */
+/* The whole answer was read. */
 static void conclude(a2a_grpc_sent *self)
 {
     const a2a_link_events *events = self->events;
@@ -277,7 +278,7 @@ static void on_body(void *user, bay_str bytes)
 {
     a2a_grpc_sent *self = user;
     if (!self->is_grpc) {
-        return; /* a page that says why, for people */
+        return; /* an error page for people */
     }
     enter(self);
     take_bytes(self, bytes);
@@ -340,7 +341,7 @@ static const http_call_events http_events = {.head = on_head,
                                              .failed = on_failed,
                                              .trailers = on_trailers};
 
-/* What was held, then how it ended, then on. */
+/* Processes the held bytes, then the end, then continues. */
 static void on_drain(void *argument)
 {
     a2a_grpc_sent *self = argument;
@@ -364,7 +365,7 @@ static void on_drain(void *argument)
 
 /* --- what is sent ----------------------------------------------------------------------------- */
 
-/* Where it goes: "http://HOST:PORT" or "https://…" of the interface's url. */
+/* The origin: "http://HOST:PORT" or "https://…" of the interface's url. */
 static bay_err write_origin(bay_str text, buf *out, a2a_fault *fault)
 {
     uri url;
@@ -400,7 +401,7 @@ static bay_err write_origin(bay_str text, buf *out, a2a_fault *fault)
     return BAY_OK;
 }
 
-/* The interface's tenant in place of whatever the params have. */
+/* Replaces the params' tenant by the interface's. */
 static bay_err put_tenant(json_val params, bay_str tenant, arena *memory, json_val *out)
 {
     static const bay_str key = STR_INIT("tenant");
@@ -441,7 +442,7 @@ static bay_err write_message(const a2a_interface *to, a2a_form form,
     return err != BAY_OK ? err : out->err;
 }
 
-/* Is it a field that is ours to write, or HTTP's? */
+/* Whether the field is set here or by HTTP. */
 static bool is_ours(bay_str name)
 {
     return str_eq_nocase(name, STR("content-type")) || str_eq_nocase(name, STR("te")) ||
@@ -491,7 +492,7 @@ static a2a_grpc_sent *sent_new(http_client *http, a2a_form form, const a2a_link_
     self->status = -1;
     self->drain = (loop_task){.function = on_drain, .argument = self};
     grpc_reader_init(&self->reader, limits->answer_bytes);
-    buf_init(&self->held, SIZE_MAX / 2); /* what http_client had read when it was paused */
+    buf_init(&self->held, SIZE_MAX / 2); /* what http_client had read before it was paused */
     self->answer_bytes =
         limits->answer_bytes <= SIZE_MAX / 8 ? limits->answer_bytes * 4 : SIZE_MAX / 2;
     arena_init(&self->memory, MEMORY_MAX);
@@ -500,7 +501,7 @@ static a2a_grpc_sent *sent_new(http_client *http, a2a_form form, const a2a_link_
     return self;
 }
 
-/* Everything is written: off it goes. */
+/* Sends what was written. */
 static bay_err grpc_link_send(a2a_grpc_sent *self, http_client *http, const a2a_interface *to,
                               const a2a_link_limits *limits, const a2a_link_request *request,
                               bay_str url, bay_str body, a2a_fault *fault)

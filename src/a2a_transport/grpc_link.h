@@ -1,11 +1,11 @@
 /* One call to an agent over gRPC: what a2a_transport/link sends for interfaces with binding
- * A2A_GRPC. There is no link object: connections are shared in the http_client, one HTTP/2
- * connection carries many calls. Taking up a stream that was cut is the caller's.
+ * A2A_GRPC. There is no link object: connections are shared in the http_client, and one HTTP/2
+ * connection carries many calls. The caller resumes interrupted streams.
  *
- * The interface's url is "host:port" or "host" (port 443), and then it is TLS exactly when the port
- * is 443; or it says so: "https://host[:port]" (TLS, 443), "http://host[:port]" (clear text with
- * prior knowledge, 80). Anything behind the authority but "/" is BAY_ERR_INVALID: gRPC has no paths
- * of its own. */
+ * The interface's url is "host:port" or "host" (port 443), with TLS exactly if the port is 443; or
+ * it names the scheme: "https://host[:port]" (TLS, 443), "http://host[:port]" (clear text with
+ * prior knowledge, 80). Anything after the authority except "/" is BAY_ERR_INVALID: gRPC has no
+ * paths of its own. */
 #ifndef A2A_TRANSPORT_GRPC_LINK_H
 #define A2A_TRANSPORT_GRPC_LINK_H
 
@@ -30,7 +30,7 @@ typedef struct a2a_grpc_sent a2a_grpc_sent;
 bay_err a2a_grpc_send(http_client *http, const a2a_interface *to, const a2a_link_limits *limits,
                       const a2a_link_request *request, const a2a_link_events *events, void *user,
                       a2a_grpc_sent **out, a2a_fault *fault) BAY_MUST_CHECK;
-void a2a_grpc_cancel(a2a_grpc_sent *self); /* ends it without an event: the agent sees a reset */
+void a2a_grpc_cancel(a2a_grpc_sent *self); /* ends it without an event: the agent gets a reset */
 void a2a_grpc_pause(a2a_grpc_sent *self);  /* no more events until resumed */
 void a2a_grpc_resume(a2a_grpc_sent *self);
 

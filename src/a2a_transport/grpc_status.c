@@ -5,7 +5,7 @@
 
 enum { STATUS_MEMORY = 64 * 1024 };
 
-/* Package a2a.v1 names some methods otherwise, and has other messages. */
+/* Package a2a.v1 has other names for some methods, and other messages. */
 static const struct {
     bay_str name;
     a2a_type request;

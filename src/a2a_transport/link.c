@@ -1,4 +1,4 @@
-/* A link to one interface of an agent: calls, begun, held back and ended by their owner. */
+/* A link to one interface of an agent: starting, pausing and ending calls. */
 #include "a2a_transport/link_internal.h"
 #include "base/check.h"
 #include "base/mem.h"
@@ -162,7 +162,7 @@ static bay_err check_fields(const a2a_link_request *request, size_t *out_bytes, 
     return BAY_OK;
 }
 
-/* a2a 0.3.0: the header of extensions had an X- then */
+/* a2a 0.3.0: the header of extensions had the prefix X- */
 static bay_str field_name(const a2a_link *owner, bay_str name)
 {
     bool is_older = owner->at.version != A2A_1_0 && str_eq_nocase(name, STR("A2A-Extensions"));
@@ -172,7 +172,7 @@ static bay_str field_name(const a2a_link *owner, bay_str name)
 static bay_err copy_fields(a2a_link_call *self, const a2a_link_request *request, size_t bytes)
 {
     size_t count = request->field_count;
-    size_t room = bytes + 2 * count + 1; /* a name may grow by "X-" */
+    size_t room = bytes + 2 * count + 1; /* a name may get an "X-" */
     self->secrets = mem_alloc(room);
     self->fields = mem_array(count + 1, sizeof(*self->fields));
     if (self->secrets == NULL || self->fields == NULL) {
@@ -240,7 +240,7 @@ static bay_err call_new(a2a_link *owner, const a2a_link_request *request,
     return BAY_OK;
 }
 
-/* Whose stream it will be; and what is asked first of an agent without streams. */
+/* The kind of stream, and the first request to an agent without streams. */
 static bay_err prepare_stream(a2a_link_call *call, const a2a_link_request *request)
 {
     bay_err err = BAY_OK;

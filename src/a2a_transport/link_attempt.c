@@ -1,6 +1,6 @@
-/* One attempt of a call: its request written in the agent's form, the reply read as an answer or,
- * event by event, as a stream. Redirects are not followed: the owner's credentials are for the URL
- * of the card. */
+/* One attempt of a call: its request in the agent's form; the reply as an answer or, event by
+ * event, as a stream. Redirects are not followed: the owner's credentials are for the URL of the
+ * card. */
 #include "a2a_transport/link_internal.h"
 #include "base/err.h"
 #include "base/mem.h"
@@ -35,7 +35,7 @@ static bool is_send(a2a_method method)
     return method == A2A_SEND_MESSAGE || method == A2A_SEND_STREAMING_MESSAGE;
 }
 
-/* Of the task that was begun, in `memory`, or as the owner gave them. */
+/* The params: of the task that was begun, in `memory`, or the owner's. */
 static bay_err make_params(const a2a_link_call *self, arena *memory, json_val *out)
 {
     if (self->asking == self->method || is_send(self->asking)) {
@@ -208,7 +208,7 @@ static void attempt_broke(a2a_link_call *self, bay_err err, a2a_error error, con
     a2a_link_retry_failed(self, err, &fault, was_sent, is_passing);
 }
 
-/* Something is held back: the end waits for it. */
+/* Bytes are held back: the end waits for them. */
 static bool attempt_waits(a2a_link_call *self, bay_err err, bool was_sent)
 {
     if (self->waiting.len == 0 && (!self->is_events || self->body.len == 0)) {
@@ -231,8 +231,8 @@ static void attempt_lost(a2a_link_call *self, bay_err err, bool was_sent, const 
 
 /* ---- a whole answer -------------------------------------------------------------------------- */
 
-/* a2a 1.0.1: the prose has POST for a subscribe, the proto GET; 405 tells which this agent has. A
- * web framework that knows the path with another verb only may say 404, without a word of A2A. */
+/* a2a 1.0.1: the prose has POST for a subscribe, the proto GET; 405 tells which one this agent has.
+ * A web framework that has the path with another verb only may answer 404 without an A2A error. */
 static bool wants_get(const a2a_link_call *self, bay_err err)
 {
     return self->asking == A2A_SUBSCRIBE_TO_TASK && self->owner->at.binding == A2A_HTTP_JSON &&
@@ -240,8 +240,8 @@ static bool wants_get(const a2a_link_call *self, bay_err err)
            (self->status == 405 || (self->status == 404 && err == BAY_ERR_PROTOCOL));
 }
 
-/* a2a 0.3: the body is a configuration; servers that were not made from its annotations read the
- * whole request. */
+/* a2a 0.3: the body is a configuration; servers that were not generated from its annotations read
+ * the whole request. */
 static bool wants_whole(const a2a_link_call *self)
 {
     return self->asking == A2A_CREATE_PUSH_CONFIG && self->owner->at.binding == A2A_HTTP_JSON &&
@@ -282,13 +282,13 @@ static void take_answer(a2a_link_call *self)
         return;
     }
     if (self->asking == A2A_CREATE_PUSH_CONFIG && self->status == 400) {
-        owner->posts_whole = false; /* it was no good that way either: the next one tries anew */
+        owner->posts_whole = false; /* this form failed, too: the next attempt starts again */
     }
     if (err != BAY_OK) {
         a2a_link_retry_failed(self, err, &fault, true, is_passing(self->status));
     } else if (!is_stream(self->asking)) {
         a2a_link_retry_result(self, answer);
-    } else { /* an agent without streams answered at once: the rest is looked for */
+    } else { /* an agent without streams answered at once: the rest is polled */
         a2a_link_retry_answer(self, answer);
         if (self->phase != A2A_LINK_OVER && !attempt_waits(self, BAY_OK, true)) {
             a2a_link_retry_ended(self);
@@ -323,7 +323,7 @@ static void take_event(a2a_link_call *self, const sse_block *block)
     a2a_link_retry_event(self, event, block->has_id ? block->id : (bay_str){NULL, 0}, is_last);
 }
 
-/* Decodes until the bytes are used up, the receiver pauses or this attempt is over. */
+/* Decodes until the bytes are consumed, the receiver pauses or this attempt is over. */
 static void take_events(a2a_link_call *self, bay_str bytes)
 {
     uint64_t attempt = self->rpc_id;

@@ -1,12 +1,12 @@
-/* The course of a call over its attempts: what is told, when it ends, and how a stream that was cut
- * is taken up.
+/* A call over its attempts: what is reported, when it ends, and how an interrupted stream is
+ * resumed.
  *
- *   1.0 (or events had ids):  SubscribeToTask, with Last-Event-ID where there is one
+ *   1.0 (or events had ids):  SubscribeToTask, with Last-Event-ID if there is one
  *   before 1.0, without ids:  GetTask (a resubscribe there begins without the task), then
  *                             SubscribeToTask, and GetTask once more before the end
- *   agents that refuse it:    GetTask again and again
+ *   agents that refuse it:    GetTask repeatedly
  *
- * A task that comes back is told as what is new of it (link_stream_state.h). */
+ * Of a task that is received again, only what is new is reported (link_stream_state.h). */
 #include "a2a_transport/link_internal.h"
 #include "base/err.h"
 #include "base/mem.h"
@@ -23,7 +23,7 @@ static bool is_stream(const a2a_link_call *self)
     return (a2a_methods[self->method].flags & A2A_METHOD_STREAM) != 0;
 }
 
-/* Nothing more is expected, however the stream ends. */
+/* No more events are expected, however the stream ends. */
 static bool is_done(const a2a_link_call *self)
 {
     return self->is_finished || (self->seen.state == A2A_INPUT_REQUIRED && self->has_told &&
@@ -43,7 +43,7 @@ static void link_retry_fail(a2a_link_call *self, bay_err err, const a2a_fault *f
 static void link_retry_end(a2a_link_call *self)
 {
     if (self->lacks_snapshot && !self->is_checking) {
-        self->is_checking = true; /* was anything missed between the cut and the stream? */
+        self->is_checking = true; /* were events missed before the new stream began? */
         link_retry_ask(self, A2A_GET_TASK);
         return;
     }
@@ -93,7 +93,7 @@ void a2a_link_retry_forget(a2a_link_call *self)
     self->waiting_bytes = 0;
 }
 
-/* BAY_ERR_CANCELLED: the call is over, by its receiver. */
+/* BAY_ERR_CANCELLED: the receiver has ended the call. */
 static bay_err link_retry_emit(a2a_link_call *self, json_val event, uint64_t id, bool is_last)
 {
     self->has_told = true;
@@ -157,7 +157,7 @@ static void note_event_id(a2a_link_call *self, bay_str id)
 {
     if (id.len > 0) {
         buf_clear(&self->last_id);
-        buf_str(&self->last_id, id); /* one that is too long is not given back */
+        buf_str(&self->last_id, id); /* an id that is too long is not sent back */
         if (self->last_id.err != BAY_OK) {
             buf_clear(&self->last_id);
         }
@@ -193,12 +193,12 @@ static bay_err take_event(a2a_link_call *self, json_val event, bay_str id, bool 
     return link_retry_emit(self, event, number, ends && !self->lacks_snapshot);
 }
 
-/* The timer of the wait for the first event goes; that of the wait for the end may come. */
+/* Ends the timer of the first event; may start that of the end. */
 static void watch(a2a_link_call *self)
 {
     loop_timer_stop(self->owner->loop, &self->timer);
     if (is_done(self)) {
-        /* without memory for a timer the agent ends the stream, or its silence does */
+        /* without a timer the stream ends when the agent ends it, or by its idle time */
         err_ignore(loop_timer_start(self->owner->loop, &self->timer, A2A_LINK_GRACE_MS));
     }
 }
@@ -273,7 +273,7 @@ static void link_retry_rest(a2a_link_call *self)
     }
 }
 
-/* Before 1.0 a stream that is taken up begins with the next event, without the task. */
+/* Before 1.0 a resumed stream begins with the next event, without the task. */
 static bool begins_without_task(const a2a_link_call *self)
 {
     return self->owner->at.version != A2A_1_0 && self->last_id.len == 0;
@@ -298,7 +298,8 @@ static bool can_be_taken_up(const a2a_link_call *self)
            (self->has_told || self->last_id.len > 0);
 }
 
-/* It has no streams, whatever its card says; the message was refused, so it may be sent again. */
+/* The agent has no streams, whatever its card says; it refused the message, so it may be sent
+ * again. */
 static bool refuses_streams(const a2a_link_call *self, bay_err err, const a2a_fault *fault)
 {
     return self->asking == A2A_SEND_STREAMING_MESSAGE && !self->has_told && err == BAY_ERR_REMOTE &&
@@ -309,7 +310,7 @@ void a2a_link_retry_failed(a2a_link_call *self, bay_err err, const a2a_fault *fa
                            bool is_passing)
 {
     if (is_stream(self) && (is_done(self) || self->is_checking)) {
-        self->lacks_snapshot = false; /* what was told is all there is to know */
+        self->lacks_snapshot = false; /* nothing more can be known */
         link_retry_end(self);
     } else if (refuses_streams(self, err, fault)) {
         self->has_no_stream = true;
@@ -343,14 +344,14 @@ void a2a_link_retry_ended(a2a_link_call *self)
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-/* Looks at the task take the place of the stream, or there is nothing more to see. */
+/* Polling replaces the stream, or there is nothing more to get. */
 static void go_on_looking(a2a_link_call *self)
 {
     if (self->is_checking || is_done(self)) {
         self->lacks_snapshot = false;
         self->is_finished = true;
         if (self->waiting.len > 0) {
-            self->is_over = true; /* the receiver pauses: the end comes behind what waits */
+            self->is_over = true; /* the receiver pauses: the end follows the waiting events */
             self->over_err = BAY_OK;
         } else {
             link_retry_end(self);
@@ -363,7 +364,7 @@ static void go_on_looking(a2a_link_call *self)
     }
 }
 
-/* A look at the task of a stream that was cut. */
+/* The task of an interrupted stream. */
 static void take_look(a2a_link_call *self, json_val task)
 {
     bay_err err = a2a_stream_state_difference(&self->seen, task, tell_difference, self);
@@ -379,7 +380,7 @@ static void take_look(a2a_link_call *self, json_val task)
     go_on_looking(self);
 }
 
-/* The first answer of an agent without streams: what its first event would be. */
+/* The first answer of an agent without streams, as its first event. */
 static void take_first_answer(a2a_link_call *self, json_val result)
 {
     json_builder made;

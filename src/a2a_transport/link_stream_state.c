@@ -1,4 +1,4 @@
-/* The rest of a task for who has seen a part of it. */
+/* What a receiver has not yet got of a task. */
 #include "a2a_transport/link_stream_state.h"
 
 #include "base/mem.h"
@@ -33,7 +33,7 @@ bay_err a2a_stream_state_note_id(a2a_stream_state *self, json_val id)
     return self->task_id.err;
 }
 
-/* Of a status in normal form; `out_state` as well. */
+/* The hash of a status in normal form; sets `out_state`, too. */
 static uint64_t status_hash(json_val status, a2a_state *out_state)
 {
     enum { AT_STATE, AT_TIME, AT_MESSAGE, AT_COUNT };
@@ -57,7 +57,7 @@ static void note_status(a2a_stream_state *self, json_val status)
 
 static a2a_stream_state_artifact *find_artifact(a2a_stream_state *self, uint64_t id)
 {
-    for (size_t i = self->count; i > 0; i--) { /* the newest is asked for most */
+    for (size_t i = self->count; i > 0; i--) { /* the newest is the most frequent */
         if (self->artifacts[i - 1].id == id) {
             return &self->artifacts[i - 1];
         }
@@ -118,7 +118,7 @@ static bay_err note_task(a2a_stream_state *self, json_val task)
 {
     bay_err err = a2a_stream_state_note_id(self, json_get(task, STR("id")));
     note_status(self, json_get(task, STR("status")));
-    self->count = 0; /* what is told as a whole takes the place of what was */
+    self->count = 0; /* a whole task replaces what was reported */
     json_iter artifacts = json_iter_of(json_get(task, STR("artifacts")));
     while (err == BAY_OK && json_next(&artifacts)) {
         err = note_artifact(self, artifacts.value, false);
@@ -244,7 +244,7 @@ static bay_err tell_artifact(a2a_stream_state *self, json_val task, json_val art
     write_artifact_event(json_builder_init(&made, NULL, SEEN_EVENT_BYTES), task, artifact, from);
     bay_err err = json_builder_view(&made, &event);
     if (err == BAY_OK) {
-        err = note_artifact(self, artifact, false); /* all of it is told then */
+        err = note_artifact(self, artifact, false); /* then all of it is reported */
     }
     if (err == BAY_OK) {
         err = tell(user, event);

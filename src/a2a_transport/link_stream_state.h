@@ -1,6 +1,5 @@
-/* What a stream has told of its task so far, so that one that is taken up again tells only the
- * rest: the state, and of every artifact how many parts and a hash of them. Nothing of their
- * content is kept. */
+/* What a stream has reported of its task, so that a resumed one reports only the rest: the state,
+ * and the number of parts of each artifact and a hash of them. Their content is not kept. */
 #ifndef A2A_TRANSPORT_LINK_STREAM_STATE_H
 #define A2A_TRANSPORT_LINK_STREAM_STATE_H
 
@@ -9,8 +8,8 @@
 #include "json/json.h"
 
 enum {
-    A2A_STREAM_STATE_ARTIFACTS = 1000, /* remembered per task; further ones are sent again whole */
-    A2A_STREAM_STATE_ID_BYTES = 1024,  /* of a task's id; a stream of a longer one is not resumed */
+    A2A_STREAM_STATE_ARTIFACTS = 1000, /* of a task; further ones are reported again whole */
+    A2A_STREAM_STATE_ID_BYTES = 1024,  /* of a task's id; with a longer one it is not resumed */
 };
 
 typedef struct a2a_stream_state_artifact {
@@ -32,15 +31,15 @@ typedef struct a2a_stream_state {
 void a2a_stream_state_init(a2a_stream_state *self);
 void a2a_stream_state_fini(a2a_stream_state *self);
 
-/* Which task it is, if that is not known yet: a JSON string. BAY_ERR_NOMEM. */
+/* Sets the task's id, if it is not known yet: a JSON string. BAY_ERR_NOMEM. */
 bay_err a2a_stream_state_note_id(a2a_stream_state *self, json_val id) BAY_MUST_CHECK;
-/* `event`, a StreamResponse (1.0), was told. Errors: BAY_ERR_NOMEM. */
+/* `event`, a StreamResponse (1.0), was reported. Errors: BAY_ERR_NOMEM. */
 bay_err a2a_stream_state_note(a2a_stream_state *self, json_val event) BAY_MUST_CHECK;
 
-/* What of `task` (1.0) was not told yet, as StreamResponses: one call of `tell` for each, which
- * copies what it keeps; they count as told. An artifact that is another than the one seen is told
- * whole.
- * Errors: BAY_ERR_NOMEM, BAY_ERR_LIMIT, or what `tell` returned. */
+/* The parts of `task` (1.0) that were not reported, as StreamResponses: one call of `tell` for
+ * each, which copies what it keeps; they then count as reported. An artifact that differs from the
+ * known one is reported as a whole. Errors: BAY_ERR_NOMEM, BAY_ERR_LIMIT, or what `tell` returned.
+ */
 typedef bay_err (*a2a_stream_state_tell)(void *user, json_val event);
 bay_err a2a_stream_state_difference(a2a_stream_state *self, json_val task,
                                     a2a_stream_state_tell tell, void *user) BAY_MUST_CHECK;

@@ -1,4 +1,4 @@
-/* A2A over HTTP: answers that are about no operation, and what the front hands over. */
+/* A2A over HTTP: answers that belong to no operation, and the functions for the front. */
 #include "a2a_transport/router.h"
 
 #include "a2a_transport/router_internal.h"
@@ -33,15 +33,15 @@ void a2a_http_router_reply(http_exchange *exchange, int status, const a2a_head *
         fields[count++] = (http_field){STR("Retry-After"), STR("1")};
     }
     if (!str_eq(http_exchange_method(exchange), STR("POST"))) {
-        /* RFC 9111 section 3: a cache may keep what a GET brought, and knows no credentials but
-         * Authorization; cards name others, and the version chooses the form */
+        /* RFC 9111 section 3: a cache may store the answer to a GET, and knows no credentials
+         * except Authorization; cards name others, and the version selects the form */
         fields[count++] = (http_field){STR("Cache-Control"), STR("no-store")};
     }
     count = http_reply_cors(exchange, fields, count);
     http_exchange_reply(exchange, status, fields, count, body);
 }
 
-/* google.rpc.Status, as every error over HTTP; a2a 1.0.1 section 11.6 */
+/* google.rpc.Status, like every error over HTTP; a2a 1.0.1 section 11.6 */
 static bay_str error_body(buf *body, int status, const char *text)
 {
     const char *name = status == 403   ? "PERMISSION_DENIED"
@@ -79,8 +79,7 @@ void a2a_http_router_reply_fault(a2a_http_router *self, http_exchange *exchange,
 
 /* ---- from the front -------------------------------------------------------------------------- */
 
-/* Fields that carry credentials have whatever names cards give them, so an allowed origin may use
- * any. */
+/* Cards may choose any names for fields with credentials, so an allowed origin may send any. */
 const http_cors a2a_http_router_cors = {
     .verbs = STR_INIT("GET, HEAD, POST, DELETE, OPTIONS"),
     .fields = STR_INIT("accept, authorization, content-type, a2a-extensions, a2a-version, "

@@ -1,14 +1,14 @@
-/* One operation over HTTP: the request is read into a call, and what its service says of it becomes
- * a whole answer or an event stream.
+/* One operation over HTTP: the request is read into a call, and the events of its service become a
+ * whole answer or an event stream.
  *
  *   read ──admitted──► WAITING ──result, fail──► over
  *                         └──event──► STREAMING ──end, fail──► over
  *
- * (the peer may leave in both: the service hears of it, and still ends the call.)
+ * (The peer may disconnect in both states: the service is notified, and still ends the call.)
  *
  * Invariants
- * - What the call's views point to is the exchange's; when that is gone or gave its memory back
- *   (streams, with their first event), the views are empty. The JSON-RPC id is kept aside. */
+ * - The call's views point into the exchange; when that has ended or has freed its memory (streams,
+ *   with their first event), the views are empty. The JSON-RPC id is stored separately. */
 #include "a2a_transport/router_internal.h"
 #include "base/check.h"
 #include "base/mem.h"
@@ -26,11 +26,11 @@ typedef struct http_operation {
     a2a_call call; /* first */
     http_reply reply;
     list_link link;
-    a2a_http_router *router; /* NULL: gone */
+    a2a_http_router *router; /* NULL: freed */
     a2a_service *service;
     a2a_inbound inbound;
     bay_str media;      /* static */
-    bay_str extensions; /* to be echoed; in the arena */
+    bay_str extensions; /* extensions to echo; in the arena */
     http_field stream_fields[1];
     char *long_id;
     char id[ID_BYTES];
@@ -92,7 +92,7 @@ void a2a_http_router_forget_calls(a2a_http_router *self)
     }
 }
 
-/* The exchange's memory goes. */
+/* The exchange's memory is freed. */
 static void drop_views(http_operation *self)
 {
     self->call.params = JSON_NONE;
@@ -161,7 +161,7 @@ static void on_result(a2a_call *call, bay_str json)
     operation_free(self);
 }
 
-/* What cannot be delivered must not be missed silently: the stream breaks, the peer sees it. */
+/* A lost event must be visible: the stream breaks, and the peer notices. */
 static bay_err break_off(http_operation *self)
 {
     http_reply_abort(&self->reply);
@@ -220,7 +220,7 @@ static void router_call_on_end(a2a_call *call)
 {
     http_operation *self = of_call(call);
     if (self->reply.exchange != NULL) {
-        if (!self->reply.is_streaming) { /* a stream without an event is one all the same */
+        if (!self->reply.is_streaming) { /* a stream without an event is still a stream */
             (void)http_reply_event(&self->reply, (bay_str){NULL, 0}, STR(""), STR(""));
         }
         http_reply_end(&self->reply);
@@ -322,8 +322,8 @@ a2a_inbound a2a_http_router_unread(const http_exchange *exchange, bay_str path)
                          .tenant = STR("")};
 }
 
-/* Of 0.2: the extended card beside the agent's URL, by GET and bare.
- * Source: A2A 0.2.5 section 7.10. */
+/* Of 0.2: the extended card beside the agent's URL, by GET and without an envelope. Source: A2A
+ * 0.2.5 section 7.10. */
 static bay_err read_old_extended_card(http_exchange *exchange, bay_str path, a2a_inbound *out)
 {
     bay_str verb = http_exchange_method(exchange);

@@ -1,4 +1,4 @@
-/* Agent cards: which form a request gets, and whether it has it already. */
+/* Agent cards: the form that a request gets, and conditional requests. */
 #include "a2a_transport/router_internal.h"
 #include "base/str.h"
 
@@ -8,7 +8,7 @@ typedef struct served_card {
     bay_str etag;
 } served_card;
 
-/* Who names a version gets the card in it; who names none what the agent's setting says. */
+/* A request that names a version gets the card in it; otherwise the agent's setting decides. */
 static served_card current_card(const http_exchange *exchange, const a2a_http_agent *agent)
 {
     bay_str text = a2a_http_router_version(exchange);

@@ -1,4 +1,4 @@
-/* What a request of A2A says beside its body: version, extensions, trace, place in a stream. */
+/* Reads an A2A request's header fields and query: version, extensions, trace, place in a stream. */
 #include "a2a_transport/router_internal.h"
 #include "base/str.h"
 #include "wire/header.h"
@@ -23,7 +23,7 @@ static bay_str query_value(bay_str query, bay_str name)
 static bay_str version_of(const http_exchange *exchange, bay_str version, size_t count)
 {
     if (count > 1) {
-        return STR("said twice"); /* whoever reads it might take either: no version at all */
+        return STR("said twice"); /* ambiguous for readers: not a version */
     }
     return version.at != NULL ? version
                               : query_value(http_exchange_query(exchange), STR("A2A-Version"));
@@ -115,7 +115,7 @@ bay_str a2a_http_router_activated(bay_str asked, bay_str known, arena *memory)
 
 /* ---- trace ----------------------------------------------------------------------------------- */
 
-/* So many lower-case hexadecimal digits; out_is_zero: all of them are 0. */
+/* A number of lower-case hexadecimal digits; out_is_zero: all of them are 0. */
 static bool is_hex(bay_str text, size_t at, size_t len, bool *out_is_zero)
 {
     *out_is_zero = true;
@@ -129,8 +129,7 @@ static bool is_hex(bay_str text, size_t at, size_t len, bool *out_is_zero)
     return true;
 }
 
-/* W3C trace context, section 3.2: version-trace-parent-flags; later versions may say more behind
- * it */
+/* W3C trace context, section 3.2: version-trace-parent-flags; later versions may append more */
 static bool is_traceparent(bay_str text)
 {
     bool is_zero[4];
@@ -175,7 +174,7 @@ bool a2a_http_router_is_json(bay_str type)
 
 /* ---- all at once ----------------------------------------------------------------------------- */
 
-/* The first of several; how often it came. */
+/* The first of several; counts them. */
 static void router_fields_take(const http_field *field, bay_str name, bay_str *first, size_t *count)
 {
     if (str_eq_nocase(field->name, name)) {
@@ -184,7 +183,7 @@ static void router_fields_take(const http_field *field, bay_str name, bay_str *f
     }
 }
 
-/* A field's length says which one it may be, so most names are compared with one, or none. */
+/* A field's length selects the only candidate, so most names are compared with one, or none. */
 void a2a_http_router_fields_read(const http_exchange *exchange, a2a_http_router_fields *out)
 {
     enum { ACCEPT = 6, VERSION = 11, CONTENT_TYPE = 12, LAST_ID = 13, EXTENSIONS = 14, OLD = 16 };
@@ -196,7 +195,7 @@ void a2a_http_router_fields_read(const http_exchange *exchange, a2a_http_router_
     bay_str last_id = {NULL, 0};
     size_t versions = 0;
     size_t traceparents = 0;
-    size_t others[3] = {0}; /* of these only the first counts */
+    size_t others[3] = {0}; /* only the first of these is used */
     for (size_t i = 0; i < field_count; i++) {
         switch (fields[i].name.len) {
         case ACCEPT:
