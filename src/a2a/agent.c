@@ -1,4 +1,4 @@
-/* The agent engine: made, entered, ticked, ended. What it does is told in agent_internal.h. */
+/* The agent engine: creation, entry, ticks, end. agent_internal.h describes it. */
 #include "a2a/agent_internal.h"
 
 #include "base/err.h"
@@ -29,8 +29,8 @@ void agent_enter(a2a_agent *self)
     self->depth++;
 }
 
-/* Settling may mark more, also the same task; callbacks that call in find depth above zero and
- * leave what they marked to this loop. */
+/* Flushing may mark more tasks, also the same one; callbacks that call in are at a depth above zero
+ * and leave what they marked to this loop. */
 void agent_leave(a2a_agent *self)
 {
     if (self->depth == 1) {
@@ -92,8 +92,8 @@ void agent_make_id(a2a_agent *self, char out[37])
     memset(bits, 0, 16);
 }
 
-/* A table of many tasks is cold: the place of each new one is fetched while the request before is
- * worked on, for which its id has to be known by then. */
+/* A table of many tasks is not in the cache: the slot of each new one is prefetched during the
+ * request before it, so its id has to be known by then. */
 uint64_t agent_make_task_id(a2a_agent *self, char out[37])
 {
     if (self->options.id != NULL || self->next_id[0] == '\0') {
@@ -111,7 +111,7 @@ uint64_t agent_make_task_id(a2a_agent *self, char out[37])
     return hash;
 }
 
-/* The agent's own buffer, unless somebody has it: whoever is told something may call in again. */
+/* The agent's own buffer, unless it is in use: callbacks may call in again. */
 buf agent_buffer(a2a_agent *self)
 {
     buf taken = self->buffer;
@@ -270,8 +270,8 @@ void a2a_agent_free(a2a_agent *self)
     CHECK(self->depth == 0);
     a2a_fault fault;
     err_ignore(a2a_fault_set(&fault, A2A_E_UNAVAILABLE, "the agent is being stopped"));
-    self->depth = 1;       /* who is told may call in, but nothing is settled any more */
-    self->woken_at_ms = 1; /* nobody needs to be woken */
+    self->depth = 1;       /* callbacks may call in, but nothing is flushed any more */
+    self->woken_at_ms = 1; /* no wake-up is needed */
     for (list_link *link; (link = list_first(&self->turns)) != NULL;) {
         agent_turn_close(CONTAINER_OF(link, a2a_turn, in_agent));
     }

@@ -1,8 +1,8 @@
-/* Artifacts, put together from their chunks. */
+/* Artifacts, assembled from their chunks. */
 #include "a2a/agent_internal.h"
 #include "base/mem.h"
 
-/* A chunk, checked and taken apart. Views into `memory` and the caller's document. */
+/* A checked chunk. Views into `memory` and the caller's document. */
 typedef struct chunk {
     arena memory;
     bay_str text;
@@ -24,7 +24,7 @@ static void chunk_fini(chunk *self)
     arena_fini(&self->memory);
 }
 
-/* What was kept is in normal form, and has more parts than one chunk may have. */
+/* A stored artifact is in normal form, and has more parts than one chunk may have. */
 static bay_err chunk_read(chunk *self, json_val artifact, const agent_task *task)
 {
     size_t most = agent_task_most(task);
@@ -132,7 +132,7 @@ static bay_err agent_artifact_tell(agent_task *task, const chunk *from, bool app
     return err;
 }
 
-/* Nothing more comes: what it grew beyond its need goes back. */
+/* Nothing more is appended: unused memory is freed. */
 static void fit(agent_artifact *self)
 {
     char *at =

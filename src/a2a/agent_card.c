@@ -1,4 +1,4 @@
-/* What the engine needs of the agent's card: capabilities, required extensions, media types. */
+/* What the engine reads of the agent's card: capabilities, required extensions, media types. */
 #include "a2a/agent_internal.h"
 
 /* ---- reading */
@@ -115,7 +115,7 @@ bay_err agent_card_check_extensions(const agent_card *self, bay_str sent, a2a_fa
     return BAY_OK;
 }
 
-/* "text/plain" is in "text/plain", "text/...", any and, as older cards write it, "text". */
+/* "text/plain" matches "text/plain", "text/…", any and, as older cards write it, "text". */
 static bool mode_holds(bay_str mode, bay_str type)
 {
     mode = str_trim(str_head(mode, str_find(mode, ';')));

@@ -1,7 +1,7 @@
-/* Messages that may come again: a caller that did not get its answer asks once more with the same
- * message, and must not have the work done twice. A message is remembered from when its call begins
- * to wait. An answer that reached its caller ends that; when the last of its calls went without
- * one, it is remembered for a while. */
+/* Deduplication of messages: a caller that did not get its answer sends the same message again, and
+ * the work must not be done twice. An entry exists from the time when its call begins to wait. An
+ * answer that reached its caller removes it; if the last of its calls ended without an answer, it
+ * stays for a while. */
 #include "a2a/agent_internal.h"
 #include "base/bytes.h"
 #include "base/mem.h"
@@ -45,7 +45,7 @@ static void agent_dedup_forget(a2a_agent *self, agent_dedup_entry *seen)
     }
 }
 
-/* NULL: it cannot be remembered, and will count as new. */
+/* NULL: not stored; the message will count as new. */
 static agent_dedup_entry *remember(a2a_agent *self, bay_str principal, bay_str message_id,
                                    bay_str task_id, uint64_t content)
 {

@@ -1,5 +1,6 @@
-/* The events of a task that somebody may still read: subscribers that are behind, clients that come
- * back. What was kept and told stays until its place is needed, the oldest of all tasks first. */
+/* The events of a task that may still be read: by subscribers that are behind, and by clients that
+ * reconnect. Events that are stored and sent stay until their place is needed, the oldest of all
+ * tasks first. */
 #include "a2a/agent_internal.h"
 #include "base/mem.h"
 
@@ -20,7 +21,7 @@ void agent_event_take(agent_task *self, agent_event *event)
 
 bay_err agent_event_add(agent_task *self, bay_str json, bool is_last)
 {
-    /* Only what the persister still has to confirm can pile up so far. */
+    /* Only events that the persister has not confirmed can accumulate this far. */
     if (self->event_bytes > self->of->limits.task_bytes) {
         return BAY_ERR_LIMIT;
     }
@@ -32,7 +33,7 @@ bay_err agent_event_add(agent_task *self, bay_str json, bool is_last)
     }
     made->event = event;
     agent_event_take(self, made);
-    agent_event_forget_snapshot(self); /* it is as it was before */
+    agent_event_forget_snapshot(self); /* it is unchanged */
     return BAY_OK;
 }
 
@@ -64,7 +65,7 @@ static bool may_go(const agent_task *task, const agent_event *event)
 void agent_event_release(agent_task *self)
 {
     a2a_agent *of = self->of;
-    /* From the end back to what was released before. */
+    /* From the end back to those released before. */
     list_link *link = self->events.head.prev;
     while (link != &self->events.head &&
            !list_holds(&CONTAINER_OF(link, agent_event, in_task)->in_agent)) {
@@ -91,7 +92,7 @@ void agent_event_release(agent_task *self)
     }
 }
 
-/* Readers are near the end, so it is looked for from there. */
+/* Readers are near the end, so the search starts there. */
 agent_event *agent_event_after(const agent_task *self, uint64_t sequence)
 {
     const list_link *head = &self->events.head;

@@ -1,5 +1,5 @@
-/* What follows from the changes of a task, once whoever made them has left the engine: the
- * persister is given the task, and what it has confirmed is told. */
+/* The effects of a task's changes, after the outermost call has left the engine: the persister gets
+ * the task, and confirmed changes are sent. */
 #include "a2a/agent_internal.h"
 #include "base/err.h"
 #include "base/mem.h"
@@ -126,7 +126,7 @@ static void put(agent_task *self)
 
 /* ---- what the task itself needs */
 
-/* What its turn left behind cannot be done now; the next tick tries again. */
+/* The rest of its turn cannot be processed now; the next tick tries again. */
 static void try_later(agent_task *self)
 {
     a2a_agent *of = self->of;
@@ -146,7 +146,7 @@ static agent_text *say(agent_task *self, const char *words)
     return text;
 }
 
-/* Nobody works on it and nobody is asked: it would stay so for ever. */
+/* No turn and no open question: without this the task would never end. */
 static void agent_flush_give_up(agent_task *self)
 {
     const char *words = self->is_restored ? "the agent was stopped while it worked on this task"

@@ -1,6 +1,6 @@
-/* ListTasks. A page token names the place behind which the next page begins, as a number of the
- * order, and until when it is good; a keyed hash of that, of the caller and of the filter makes it
- * useless for anybody and anything else. */
+/* ListTasks. A page token holds the order number after which the next page begins, and its expiry;
+ * a keyed hash of these, of the caller and of the filter makes it invalid for any other caller or
+ * filter. */
 #include "a2a/agent_internal.h"
 #include "base/bytes.h"
 #include "base/err.h"
@@ -173,7 +173,7 @@ static void find_in_context(a2a_agent *agent, listing *self)
     }
 }
 
-/* How many there are, of all pages. Only a time that is given needs a walk, over what is newer. */
+/* The number of tasks on all pages. Only a filter by time needs a walk, over the newer ones. */
 static size_t count_all(const listing *self, const agent_owner *owner)
 {
     if (self->after_ms == 0) {
@@ -231,7 +231,7 @@ static void write_page(a2a_agent *agent, listing *self, buf *out)
     buf_char(out, '}');
 }
 
-/* What is not kept yet and stands on the page. */
+/* The tasks on the page that are not stored yet. */
 static bay_err unkept(const listing *self, agent_wait **out, size_t *count)
 {
     agent_wait *waits = arena_array(self->call->memory, self->count + 1, sizeof(*waits));

@@ -1,9 +1,9 @@
 /* Tasks by caller and by context, in the order of their last change.
  *
  * An owner's entries are sorted by `order`, a number that grows with every change and begins with
- * its millisecond. A task that changes leaves a hole and is appended; holes go when the array is
- * full, which is then at least half holes. So a change costs O(1) and a place is found in O(log n).
- * A context's tasks are a list in the same order: they are few. */
+ * its millisecond. A task that changes leaves a hole and is appended; holes are removed when the
+ * array is full, which is then at least half holes. So a change costs O(1) and a place is found in
+ * O(log n). A context's tasks are a list in the same order: they are few. */
 #include <stdlib.h>
 
 #include "a2a/agent_internal.h"
@@ -57,7 +57,7 @@ agent_owner *agent_owner_find(a2a_agent *of, bay_str principal)
 
 enum { KEY_ON_STACK = 512 };
 
-/* BAY_ERR_NOMEM: whether there is one is not known. */
+/* BAY_ERR_NOMEM: whether there is one is unknown. */
 static bay_err mapped_context(a2a_agent *of, bay_str principal, bay_str id, agent_context **out)
 {
     *out = NULL;
@@ -84,7 +84,7 @@ static bay_err mapped_context(a2a_agent *of, bay_str principal, bay_str id, agen
     return BAY_OK;
 }
 
-/* The last twelve digits are turned over, from 0 to f and back. */
+/* Flips the last twelve digits: 0 becomes f and so on. */
 bool agent_context_name(bay_str task_id, char out[36])
 {
     enum { BYTES = 36, KEPT = 24 };
@@ -98,7 +98,7 @@ bool agent_context_name(bay_str task_id, char out[36])
         return false;
     }
     memcpy(out, at, KEPT);
-    unsigned others = 0; /* than digits, of which four are the dashes */
+    unsigned others = 0; /* characters that are not digits: four dashes */
     for (size_t i = 0; i < KEPT; i++) {
         others += turned[(unsigned char)at[i]] == '\0';
     }
@@ -109,7 +109,7 @@ bool agent_context_name(bay_str task_id, char out[36])
     return others == 4;
 }
 
-/* The task that began the context of that id, while it is alone in it. */
+/* The task that began the context with this id, while it is the only one in it. */
 static agent_task *lone_task(const a2a_agent *of, bay_str principal, bay_str id)
 {
     char name[36];
@@ -179,7 +179,7 @@ static bay_err begin_own(agent_task *task, bay_str principal)
     return BAY_OK;
 }
 
-/* It gets company, so its context stands alone from now on. NULL: out of memory. */
+/* Another task joins, so the context becomes an object of its own. NULL: out of memory. */
 static agent_context *take_out(agent_task *task)
 {
     agent_context *own = &task->own;
@@ -278,7 +278,7 @@ static int by_order(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Only what was restored may come out of order. */
+/* Only restored tasks may be out of order. */
 void agent_order_sort(agent_owner *self)
 {
     if (!self->is_sorted) {
@@ -310,11 +310,11 @@ void agent_order_leave(agent_task *self)
     }
     agent_owner *owner = self->context->owner;
     agent_order_sort(owner);
-    if (owner->entries[owner->len - 1].task == self) { /* nearly all that changes is new … */
+    if (owner->entries[owner->len - 1].task == self) { /* most changes are of the newest … */
         owner->len--;
         owner->head = owner->head < owner->len ? owner->head : owner->len;
     } else {
-        size_t at = owner->head; /* … and what goes is the oldest */
+        size_t at = owner->head; /* … and the oldest is removed */
         if (owner->entries[at].task != self) {
             at = agent_order_seek(owner, self->order);
         }

@@ -1,14 +1,15 @@
-/* What of a task is kept apart from its row, so that what a put writes is what is new: the row has
- * the newest few KB of an artifact and of the history; what is older was written once, in blocks
- * that never change. An overflow is what belongs together: the blocks of an artifact, or one block
- * of texts, in which each has its place.
+/* Overflow: what is stored beside a task's row, so that a put writes only what is new. The row has
+ * the newest few KB of artifacts and history; older text was written once, in blocks that never
+ * change. An overflow groups blocks: those of an artifact, or one block of texts, in which each has
+ * its place.
  *
  *   artifact ── overflow ── block, block, block │ the rest, in the row
  *   message, message, message ── overflow ── block
  *
- * - An overflow's number is new in its task, so an artifact that is replaced has nothing of the
- * old. - What a put that failed would have kept is cut anew by the next.
- * - A task that ends with its first put stays in its row: there is nothing to be written twice. */
+ * - An overflow's number is new in its task, so a replaced artifact shares nothing with the old
+ *   one.
+ * - What a failed put would have stored is cut again by the next one.
+ * - A task that ends with its first put stays in its row: nothing would be written twice. */
 #include "a2a/agent_internal.h"
 #include "base/bytes.h"
 #include "base/mem.h"
@@ -88,7 +89,7 @@ static bool may_add(const agent_cut *self)
     return self->err == BAY_OK && self->count < AGENT_PUT_BLOCKS;
 }
 
-/* An overflow for one block of texts that are written into `texts` next. NULL: `err` says why. */
+/* An overflow for one block of texts, which are written to `texts` next. NULL: `err` says why. */
 static agent_overflow *begin_texts(agent_cut *self, agent_task *task)
 {
     agent_overflow *overflow =
@@ -102,7 +103,7 @@ static agent_overflow *begin_texts(agent_cut *self, agent_task *task)
     return overflow;
 }
 
-/* The reference of begin_texts goes: those of the texts are left. */
+/* Drops the reference of begin_texts: those of the texts remain. */
 static void end_texts(agent_cut *self, agent_overflow *overflow, size_t from)
 {
     self->blocks[self->count - 1].bytes.len = self->texts.len - from;
@@ -118,7 +119,7 @@ static void add_text(agent_cut *self, bay_str text)
 
 static void give(agent_overflow *overflow, agent_overflow **to)
 {
-    agent_overflow_unref(*to); /* one that could not be kept */
+    agent_overflow_unref(*to); /* one that could not be stored */
     overflow->refs++;
     *to = overflow;
 }
@@ -172,7 +173,7 @@ static void cut_run(agent_cut *self, agent_task *task, uint32_t from, uint32_t t
     end_texts(self, overflow, start);
 }
 
-/* One that is alone in its overflow. */
+/* A text alone in its overflow. */
 static void cut_text(agent_cut *self, agent_task *task, agent_overflow **of, bay_str text)
 {
     if (text.len < AGENT_OVERFLOW_BYTES || agent_overflow_is_apart(*of) || !may_add(self)) {
@@ -187,8 +188,8 @@ static void cut_text(agent_cut *self, agent_task *task, agent_overflow **of, bay
     }
 }
 
-/* What stays in the row are the newest, and the very first: it is there as long as the task is, so
- * nothing shares a block with it, and when it is small it may be part of the task's memory. */
+/* The newest messages stay in the row, and the very first: it lasts as long as the task, so nothing
+ * shares a block with it, and if it is small it may be in the task's memory. */
 static void cut_history(agent_cut *self, agent_task *task)
 {
     uint32_t from = task->history_count;
@@ -270,7 +271,7 @@ static void cut_all(agent_cut *self, agent_task *task)
     }
     cut_memory(self, task);
     cut_turns(self, task);
-    /* The buffer has found its place now. */
+    /* The buffer does not move any more. */
     size_t at = 0;
     for (size_t i = 0; self->err == BAY_OK && i < self->count; i++) {
         bay_str *bytes = &self->blocks[i].bytes;
@@ -290,7 +291,7 @@ static void list_gone(agent_cut *self, agent_task *task)
     }
     self->gone = count > 0 ? mem_array(count, sizeof(*self->gone)) : NULL;
     if (self->gone == NULL) {
-        return; /* with a later put */
+        return; /* by a later put */
     }
     LIST_EACH(link, &task->gone)
     {

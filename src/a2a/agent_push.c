@@ -1,4 +1,4 @@
-/* Configurations of webhooks, and the events that they are told of. */
+/* Configurations of webhooks, and the events that are sent to them. */
 #include "a2a/agent_internal.h"
 #include "a2a/push.h"
 #include "base/err.h"
@@ -10,7 +10,7 @@
 void agent_config_free(agent_config *self)
 {
     if (self->config != NULL) {
-        mem_wipe((char *)self->config->text.at, self->config->text.len); /* it has secrets */
+        mem_wipe((char *)self->config->text.at, self->config->text.len); /* it contains secrets */
     }
     mem_free(self->config);
     mem_free(self);
@@ -41,7 +41,7 @@ static void leave(agent_task *task, agent_config *config)
     agent_config_free(config);
 }
 
-/* In the place of one with the same id. */
+/* Replaces one with the same id. */
 static void join(agent_task *task, agent_config *config)
 {
     agent_config *old = find(task, config->id);
@@ -93,7 +93,7 @@ bay_err agent_config_restore(agent_task *task, json_val value, a2a_form form)
     return err;
 }
 
-/* The configuration as it is kept and shown: with its id and its task's. */
+/* The configuration as it is stored and returned: with its id and its task's. */
 static void write_config(const agent_task *task, json_val value, bay_str id, json_writer *out)
 {
     static const bay_str ours[] = {STR_INIT("id"), STR_INIT("taskId")};
@@ -130,8 +130,8 @@ static bay_err check_url(const a2a_agent *agent, a2a_call *call, json_val value,
                : a2a_fault_set(fault, A2A_E_INVALID_PARAMS, "url: not allowed");
 }
 
-/* The id that it names; else one of ours. Older versions set the one that a task has again and
- * again, without ever naming it. */
+/* The id that it names, otherwise a new one. Older versions set a task's single configuration
+ * repeatedly, without naming it. */
 static bay_err choose_id(agent_task *task, a2a_call *call, json_val value, char made[37],
                          bay_str *out, a2a_fault *fault)
 {
@@ -213,7 +213,7 @@ static agent_task *task_of(a2a_agent *self, a2a_call *call)
     return task;
 }
 
-/* Answers once the task is kept as it is now. */
+/* Answers when the current task is stored. */
 static void agent_push_answer(a2a_call *call, agent_task *task, bay_str json)
 {
     if (agent_task_is_kept(task, task->revision)) {

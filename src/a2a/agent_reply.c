@@ -1,5 +1,4 @@
-/* Calls that are not answered yet: results that wait for a turn or for the persistence, and
- * streams. */
+/* Calls without an answer: results that wait for a turn or for the persistence, and streams. */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -61,7 +60,7 @@ bay_err agent_history_length(json_val value, const char *place, int64_t *out, a2
 
 agent_reply *agent_reply_new(a2a_call *call, agent_task *task)
 {
-    /* the call's memory goes with a stream's first event */
+    /* the call's memory is freed with a stream's first event */
     bool is_stream = (a2a_methods[call->method].flags & A2A_METHOD_STREAM) != 0;
     agent_reply *self =
         is_stream ? mem_zalloc(sizeof(*self)) : arena_zalloc(call->memory, sizeof(*self));
@@ -84,7 +83,7 @@ void agent_reply_join(agent_reply *self)
     agent_task_touch(self->task);
 }
 
-/* Out of everything; the call is then ended at once. */
+/* Removes it from everything; the call is ended next. */
 static a2a_call *detach(agent_reply *self, bool is_answered)
 {
     a2a_call *call = self->call;
@@ -164,7 +163,7 @@ void agent_reply_with_task(agent_reply *self)
     agent_buffer_back(of, &out);
 }
 
-/* What is held goes out when nothing more is waited for. */
+/* Sends what is held when nothing more is waited for. */
 static void agent_reply_go_on(agent_reply *self)
 {
     a2a_agent *of = self->task->of;
@@ -201,7 +200,7 @@ void agent_reply_hold(agent_reply *self, buf *out, agent_wait *waits, size_t cou
 
 /* ---- what a turn's caller is told */
 
-/* Has its caller waited for all that there was to wait for? */
+/* Whether everything that its caller waits for has happened. */
 static bool is_due(const agent_reply *self)
 {
     const agent_task *task = self->task;
@@ -251,7 +250,7 @@ void agent_replies_release(agent_task *task, const a2a_turn *turn)
     }
 }
 
-/* One after the other from the start: who is told may bring others about. */
+/* One after the other from the start: callbacks may add others. */
 static agent_reply *next_of_turn(const list *among, const a2a_turn *turn)
 {
     LIST_EACH(link, among)
@@ -320,20 +319,20 @@ void agent_stream_opened(agent_task *task)
     {
         agent_reply *reply = CONTAINER_OF(link, agent_reply, link);
         if (reply->history_length >= 0 && reply->history_length < task->history_count) {
-            err_ignore(agent_stream_snapshot(reply)); /* else it gets what all others get */
+            err_ignore(agent_stream_snapshot(reply)); /* otherwise it gets what all others get */
         }
     }
 }
 
-/* Whoever sent a message that still waits for its turn has not heard of it when the turn before
+/* If a message still waits for its turn, its caller must not see the end of the turn before, which
  * asks for input. */
 static bool ends_at_last(const agent_reply *self)
 {
     return self->turn == NULL || self->turn->is_begun || a2a_state_is_terminal(self->task->state);
 }
 
-/* For a stream that goes on behind what is the last of others: forms of 0.x say in the event which
- * it is, and their clients leave. */
+/* For a stream that continues after the last event of others: forms of 0.x mark the last event, and
+ * their clients disconnect. */
 static bay_err send_as_not_last(agent_reply *self, const a2a_event *event)
 {
     a2a_event *twin = a2a_event_new(a2a_event_json(event), a2a_event_sequence(event), false);
@@ -342,7 +341,7 @@ static bay_err send_as_not_last(agent_reply *self, const a2a_event *event)
     return err;
 }
 
-/* False: nothing more may be sent, and it may be gone. */
+/* False: nothing more may be sent, and it may be freed. */
 static bool stream_send(agent_reply *self, a2a_event *event)
 {
     uint64_t sequence = a2a_event_sequence(event);
@@ -383,7 +382,7 @@ static void stream_answer(agent_reply *self)
     a2a_event_unref(event);
 }
 
-/* Its first event, if that is due. False: no further ones yet. */
+/* Sends its first event, if that is due. False: no further ones yet. */
 static bool stream_begin(agent_reply *self)
 {
     agent_task *task = self->task;
@@ -418,7 +417,7 @@ static void stream_one(agent_reply *self)
     }
     for (;;) {
         if (self->sent < task->dropped) {
-            agent_stream_end(self); /* what it missed is gone; it may come back */
+            agent_stream_end(self); /* events were dropped; the client may reconnect */
             return;
         }
         agent_event *next = agent_event_after(task, self->sent);

@@ -1,12 +1,14 @@
-/* A task as its persister has it: one JSON object, with all that another process needs to go on.
+/* A task as its persister stores it: one JSON object, with all that another process needs to
+ * continue.
  *
- *   {"v":1, "revision":…, "order":…, "pushed":…, "principal":"…", "hasStreams":…, "task":{1.0
- * Task}, "memory":"base64", "complete":[artifactId…], "configs":[{"form":…, "config":{…}}…],
+ *   {"v":1, "revision":…, "order":…, "pushed":…, "principal":"…", "hasStreams":…,
+ *    "task":{1.0 Task}, "memory":"base64", "complete":[artifactId…],
+ *    "configs":[{"form":…, "config":{…}}…],
  *    "turns":[{"request":{…}, "traceparent":"…", "tracestate":"…", "extensions":"…", "isNew":…,
- * "isBegun":…}…]}
+ *              "isBegun":…}…]}
  *
- * With "v":2 some of it stands apart, in blocks (agent_overflow.c), and the row says where
- * (agent_row_join.c): made whole it is as with 1. What is short is written as 1. */
+ * With "v":2 parts of it are in blocks (agent_overflow.c), and the row has their places
+ * (agent_row_join.c); joined, it is as with 1. A short task is written as 1. */
 #include <stdlib.h>
 
 #include "a2a/agent_internal.h"
@@ -151,7 +153,7 @@ static bay_err read_str(row *self, json_val object, bay_str key, bay_str *out)
 
 static bay_err row_read(row *self)
 {
-    /* What was told bit by bit is bounded by the task's bytes alone. */
+    /* What was streamed in pieces is limited by the task's bytes alone. */
     const json_limits limits = {SIZE_MAX, json_default_limits.max_depth, UINT32_MAX};
     bay_str name;
     uint64_t version = 0;
@@ -198,7 +200,7 @@ static bay_err row_read(row *self)
 
 /* ---- restoring */
 
-/* What came from a block stays there; `at`: where it begins in the whole row. */
+/* What came from a block stays there; `at`: where it begins in the joined row. */
 static bay_err take_up(agent_task *task, const row *from, const char *at, agent_overflow **to,
                        size_t *out_place)
 {
@@ -271,7 +273,7 @@ static bay_err restore_memory(agent_task *task, row *from)
         err = task->memory != NULL ? BAY_OK : BAY_ERR_NOMEM;
         agent_task_count(task, bytes.len, 0);
     }
-    if (err == BAY_OK) { /* behind the quote */
+    if (err == BAY_OK) { /* after the quote */
         err = take_up(task, from, json_raw(value).at + 1, &task->memory->overflow,
                       &task->memory->place);
     }
@@ -279,7 +281,7 @@ static bay_err restore_memory(agent_task *task, row *from)
     return err == BAY_OK || err == BAY_ERR_NOMEM ? err : BAY_ERR_SYNTAX;
 }
 
-/* The one that was just added. Should it be written otherwise now it is kept anew. */
+/* The artifact that was just added. If it is written differently now, it is stored again. */
 static bay_err take_up_artifact(agent_task *task, const row *from, bay_str parts)
 {
     agent_artifact *artifact = &task->artifacts[task->artifact_count - 1];
@@ -332,10 +334,10 @@ static bay_err restore_configs(agent_task *task, const row *from)
     return BAY_OK;
 }
 
-/* A turn that has asked for input has done its part, whether it had ended or not: the client may
- * have been told, and what comes next is its answer. Without resuming, what else was begun is lost,
- * and so is a task that it worked on; a message that waits for its turn of a task that waits for
- * input is still read. */
+/* A turn that has asked for input is complete, whether it had ended or not: the client may know,
+ * and the next message is its answer. Without resuming, other begun turns are lost with the tasks
+ * that they worked on; a message that waits for a turn of a task that waits for input is still
+ * processed. */
 static bay_err restore_turns(agent_task *task, row *from, bool may_resume)
 {
     json_iter it = json_iter_of(json_get(from->root, STR("turns")));
@@ -387,7 +389,7 @@ static bay_err restore_events(agent_task *task, const a2a_kept_task *from)
     for (size_t i = 0; i < from->event_count; i++) {
         uint64_t sequence = a2a_event_sequence(from->events[i]);
         if (sequence == 0 || sequence > task->revision) {
-            break; /* the row does not know of it: it was never told */
+            break; /* the row does not refer to it: it was never sent */
         }
         agent_event *made = mem_zalloc(sizeof(*made));
         if (made == NULL) {
@@ -402,7 +404,7 @@ static bay_err restore_events(agent_task *task, const a2a_kept_task *from)
     return BAY_OK;
 }
 
-/* What was kept may not have reached the push sender any more: lately told events are told again.
+/* Events may not have reached the push sender before the process died: recent ones are sent again.
  */
 static void restore_pushed(agent_task *task, const row *from)
 {
@@ -414,7 +416,7 @@ static void restore_pushed(agent_task *task, const row *from)
                        : task->revision;
 }
 
-/* Their messages may come again: whoever sent them may not have got an answer. */
+/* Their messages may come again, because their callers may not have got an answer. */
 static void restore_seen(agent_task *task, const row *from)
 {
     a2a_agent *of = task->of;
@@ -482,8 +484,8 @@ static bay_err restore_task(agent_task *task, row *from, bool may_resume)
     return BAY_OK;
 }
 
-/* There are more than there may be where one that made place could not be removed at the time. The
- * oldest that has ended goes now; false: that is the one at hand, or there is none. */
+/* There are more than the limit if a removal failed earlier. The oldest finished one is removed
+ * now; false: that is this one, or there is none. */
 static bool find_place(a2a_agent *self, const row *from)
 {
     agent_task *oldest = NULL;

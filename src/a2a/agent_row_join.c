@@ -1,10 +1,10 @@
-/* A row and its blocks, made whole. Where something stands apart the row has, between two bytes 1
- * (which no JSON has as such), what it is:
+/* Joins a row and its blocks. In place of a part that is in a block the row has, between two bytes
+ * 1 (which JSON cannot contain):
  *
  *     a OVERFLOW BLOCKS BYTES    the beginning of an artifact's parts
  *     t OVERFLOW PLACE COUNT     texts of a block, with commas between them
  *
- * A block of texts has each of them behind its length (8, big endian). */
+ * In a block of texts each follows its length (8 bytes, big endian). */
 #include "a2a/agent_internal.h"
 #include "base/bytes.h"
 #include "base/mem.h"
@@ -168,7 +168,7 @@ static bay_err splice(agent_row_join *self, const a2a_kept_task *from)
 bay_err agent_row_join_make(const a2a_kept_task *from, agent_row_join *out)
 {
     *out = (agent_row_join){.count = 0};
-    /* A text stands in a row twice at most: as a message, and as that of the status. */
+    /* A text occurs in a row at most twice: as a message, and as that of the status. */
     size_t most = from->row.len;
     for (size_t i = 0; i < from->block_count; i++) {
         most += from->blocks[i].bytes.len * 2;

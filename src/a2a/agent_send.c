@@ -1,8 +1,8 @@
-/* SendMessage and SendStreamingMessage, and what a task is asked: get, cancel, subscribe. */
+/* SendMessage and SendStreamingMessage, and the operations on a task: get, cancel, subscribe. */
 #include "a2a/agent_internal.h"
 #include "base/err.h"
 
-/* A request to send, read. Views into the call. */
+/* A parsed request to send. Views into the call. */
 typedef struct sending {
     a2a_call *call;
     json_val message;
@@ -84,7 +84,7 @@ static bay_err sending_read(a2a_agent *agent, sending *self)
         err = a2a_fault_set(&self->fault, A2A_E_PUSH_NOT_SUPPORTED,
                             "this agent sends no push notifications");
     }
-    /* Nobody else may choose ids. */
+    /* No other version may choose ids. */
     self->makes_id = self->call->version == A2A_0_1 &&
                      json_true(json_get(member[METADATA], STR("patchbay/clientTaskId")));
     return err == BAY_OK ? read_message(agent, self) : err;
@@ -104,7 +104,7 @@ static agent_reply *reply_to(sending *self, agent_task *task, a2a_turn *turn)
     return reply;
 }
 
-/* From now on somebody may come back for its events. */
+/* From now on a client may reconnect for its events. */
 static void watch(agent_task *task)
 {
     if (!task->has_streams) {
@@ -118,7 +118,7 @@ static void watch(agent_task *task)
 /* ---- a new task */
 
 enum {
-    ROOM_BYTES = 4096, /* a larger message gets memory of its own */
+    ROOM_BYTES = 4096, /* a larger message is allocated */
     IDS_BYTES = 30,    /* around ids without escapes */
 };
 
@@ -137,7 +137,7 @@ static bay_err new_task(a2a_agent *agent, const sending *self, agent_task **out)
         hash = map_hash(&agent->tasks, task_id);
     }
     if (context_id.len == 0) {
-        /* ids of the embedder's and of clients may be what they want */
+        /* ids of the embedding program and of clients may have any form */
         bool is_ours = agent->options.id == NULL && self->task_id.len == 0;
         bool is_own = is_ours && agent_context_name(task_id, context);
         if (!is_own) {
@@ -154,7 +154,7 @@ static bay_err new_task(a2a_agent *agent, const sending *self, agent_task **out)
                           context_id, naming, room <= ROOM_BYTES ? room : 0, out);
 }
 
-/* Everything that can fail, before the handler hears of it. */
+/* All that can fail, before the handler is called. */
 static bay_err furnish(sending *self, agent_task *task, a2a_turn **out_turn)
 {
     bay_err err = BAY_OK;
@@ -194,7 +194,7 @@ static void send_new(a2a_agent *agent, sending *self)
     a2a_turn *turn = NULL;
     bay_err err = new_task(agent, self, &task);
     if (err != BAY_OK) {
-        if (err == BAY_ERR_DUPLICATE) { /* another's: as if there were none, and none may be made */
+        if (err == BAY_ERR_DUPLICATE) { /* another caller's: as unknown, and none can be made */
             agent_fail(self->call, A2A_E_TASK_NOT_FOUND, "there is no such task");
         } else {
             send_message_fail(self, err);
@@ -221,7 +221,7 @@ static void send_new(a2a_agent *agent, sending *self)
     }
     turn->is_new = true;
     agent_reply_join(reply);
-    err_ignore(agent_turn_begin(turn)); /* a new one always can */
+    err_ignore(agent_turn_begin(turn)); /* a new one cannot fail */
 }
 
 /* ---- a message to a task */
@@ -279,7 +279,7 @@ static void send_to(a2a_agent *agent, sending *self, agent_task *task)
     } else {
         agent_reply_join(reply);
     }
-    agent_task_touch(task); /* settling begins the turn */
+    agent_task_touch(task); /* flushing begins the turn */
     agent_task_unpin(task);
 }
 
@@ -305,9 +305,9 @@ static bool send_again(a2a_agent *agent, sending *self)
         return true;
     }
     if (is_stream) {
-        watch(task); /* also before it is open: the one before may not have wanted events */
+        watch(task); /* also before it is open: the turn before may not have wanted events */
         reply->ends_with_first =
-            task->state == A2A_INPUT_REQUIRED && list_is_empty(&task->waiting); /* it must speak */
+            task->state == A2A_INPUT_REQUIRED && list_is_empty(&task->waiting); /* needs a text */
     }
     if (is_stream && task->is_open && agent_stream_snapshot(reply) != BAY_OK) {
         agent_reply_fail_err(reply, BAY_ERR_NOMEM);
@@ -348,7 +348,7 @@ void agent_send(a2a_agent *self, a2a_call *call)
 
 /* ---- what a task is asked */
 
-/* The task that `id` of the params names, or NULL and the call has failed. */
+/* The task that `id` of the params names; NULL: the call has failed. */
 static agent_task *task_of(a2a_agent *self, a2a_call *call)
 {
     bay_str id = {"", 0};
@@ -410,7 +410,7 @@ void agent_cancel(a2a_agent *self, a2a_call *call)
     }
 }
 
-/* Events that it missed and only those, when they are all there; else the task first. */
+/* Only the missed events, if all of them are still there; otherwise the task first. */
 static bay_err resume(agent_reply *reply, uint64_t last_event_id)
 {
     agent_task *task = reply->task;
@@ -428,7 +428,7 @@ void agent_subscribe(a2a_agent *self, a2a_call *call)
         return;
     }
     uint64_t last = call->last_event_id;
-    /* a2a 1.0 section 3.1.6; who comes back after a cut has a right to what it missed */
+    /* a2a 1.0 section 3.1.6; a client that reconnects gets what it missed */
     bool has_missed = last != 0 && last < task->dropped;
     has_missed = has_missed || (last != 0 && agent_event_after(task, last) != NULL);
     if (a2a_state_is_terminal(task->state) && !has_missed) {

@@ -1,4 +1,4 @@
-/* Tasks: made, opened, moved, removed. The state changes in one function, by one table. */
+/* Tasks: created, opened, moved, removed. One function changes the state, by one table. */
 #include "a2a/agent_internal.h"
 #include "base/err.h"
 #include "base/mem.h"
@@ -12,7 +12,7 @@ enum {
     STOPPED = TERMINAL | BIT(A2A_INPUT_REQUIRED) | BIT(A2A_AUTH_REQUIRED),
 };
 
-/* What may follow which; a state may be said again, with another message. */
+/* The states that may follow; a state may be repeated, with another message. */
 static const unsigned next_states[A2A_STATES] = {
     [A2A_SUBMITTED] = BIT(A2A_SUBMITTED) | BIT(A2A_WORKING) | STOPPED,
     [A2A_WORKING] = BIT(A2A_WORKING) | STOPPED,
@@ -66,7 +66,7 @@ void agent_task_count(agent_task *self, size_t more, size_t less)
     self->of->bytes += more - less;
 }
 
-/* The terminal task that changed first, but `except`. */
+/* The terminal task with the oldest change, except `except`. */
 static agent_task *oldest_terminal(a2a_agent *of, const agent_task *except)
 {
     LIST_EACH(link, &of->terminal)
@@ -102,8 +102,8 @@ bay_err agent_task_room(agent_task *self, size_t bytes)
 
 /* ---- making and removing */
 
-/* The next to go, and the one after it, have not been looked at for long: they are fetched while
- * this request is worked on. */
+/* The next two tasks to be removed are not in the cache: they are prefetched during this request.
+ */
 static void warm_oldest(const a2a_agent *of)
 {
     enum { LINE_BYTES = 64, TEXT_BYTES = 384 };
@@ -136,8 +136,8 @@ static bay_err make_place(a2a_agent *of)
 
 enum { TASK_KEY = sizeof("\"taskId\":") - 1, CONTEXT_KEY = sizeof("\"contextId\":") - 1 };
 
-/* One block of memory: the struct, room for a text, the ids as they are told, for the caller to
- * write, and the id once more where it looks otherwise there (`other` bytes). */
+/* One block of memory: the struct, room for a text, the ids as JSON members, which the caller
+ * writes, and the id again if it differs there (`other` bytes). */
 static agent_task *task_alloc(size_t room, size_t ids_len, size_t other)
 {
     enum { ALIGNED = 8 };
@@ -226,7 +226,7 @@ bay_err agent_task_new(a2a_agent *of, bay_str id, uint64_t hash, bay_str princip
         mem_free(self);
         return BAY_ERR_NOMEM;
     }
-    CHECK(same == NULL); /* ids of ours never repeat */
+    CHECK(same == NULL); /* ids made here are never reused */
     list_push(&of->all, &self->in_agent);
     of->task_count++;
     agent_task_count(self, sizeof(*self) + self->ids.len, 0);
@@ -237,7 +237,7 @@ bay_err agent_task_new(a2a_agent *of, bay_str id, uint64_t hash, bay_str princip
 agent_task *agent_task_find(const a2a_agent *of, bay_str id, bay_str principal)
 {
     agent_task *self = map_get(&of->tasks, id);
-    /* a2a 1.0 section 13.1: what is another's is not there */
+    /* a2a 1.0 section 13.1: another caller's task does not exist for this one */
     return self != NULL && self->is_open && str_eq(self->context->owner->name, principal) ? self
                                                                                           : NULL;
 }
@@ -377,7 +377,7 @@ static bay_err grow_history(agent_task *self)
     return BAY_OK;
 }
 
-/* The first message says what the task is about, so the second oldest goes. */
+/* The first message says what the task is about, so the second oldest is dropped. */
 static void shorten_history(agent_task *self)
 {
     uint32_t at = self->history_count > 1 ? 1 : 0;
@@ -439,7 +439,7 @@ bay_err agent_task_receive(agent_task *self, json_val message, bool has_ids)
     return err == BAY_OK ? agent_task_remember(self, text) : err;
 }
 
-/* A task that is full can still end with a few words. */
+/* A full task can still end with a short message. */
 static bay_err remember_status(agent_task *self, agent_text *text, a2a_state state)
 {
     size_t spare = a2a_state_is_terminal(state) ? AGENT_FINAL_STATUS_BYTES : 0;
@@ -448,7 +448,7 @@ static bay_err remember_status(agent_task *self, agent_text *text, a2a_state sta
 
 /* ---- moving */
 
-/* The event of the change just made; `is_last` ends streams behind it. */
+/* The event of the change just made; `is_last` ends streams after it. */
 static bay_err tell_state(agent_task *self, bay_str metadata)
 {
     if (!agent_task_has_readers(self)) {

@@ -1,4 +1,4 @@
-/* Turns: what a handler holds of the engine. */
+/* Turns: a handler's references to the engine. */
 #include "a2a/agent_internal.h"
 #include "base/mem.h"
 
@@ -67,7 +67,7 @@ void a2a_turn_unref(a2a_turn *self)
 
 /* ---- its life */
 
-/* Away from its task; the engine's reference goes. Once. */
+/* Removes it from its task and drops the engine's reference. Once. */
 static void part(a2a_turn *self)
 {
     agent_task *task = self->task;
@@ -95,7 +95,7 @@ void agent_turn_forget(a2a_turn *self)
     part(self);
 }
 
-/* The agent is gone. */
+/* The agent is freed. */
 void agent_turn_close(a2a_turn *self)
 {
     a2a_turn_ref(self);
@@ -142,7 +142,7 @@ void agent_turn_cancel(a2a_turn *self)
     }
 }
 
-/* Another process must not begin a turn anew that has ended. */
+/* Another process must not repeat a turn that has ended. */
 static void note_end(agent_task *task)
 {
     if (task->of->options.persistence == NULL || !task->is_open ||
@@ -265,10 +265,10 @@ static bay_err may_move(const a2a_turn *self)
                : BAY_OK;
 }
 
-/* What a handler says: a message, a text, or nothing. */
+/* A handler's output: a message, a text, or nothing. */
 typedef struct saying {
     json_val message;
-    bay_str text; /* .at NULL: the message counts */
+    bay_str text; /* .at NULL: the message is used */
 } saying;
 
 static bool says_something(const saying *what)
@@ -381,7 +381,7 @@ bay_err a2a_turn_artifact(a2a_turn *self, json_val artifact, bool append, bool i
     return err;
 }
 
-/* Kept with the next change of the task, without which nobody would need it. */
+/* Stored with the task's next change; without one it is not needed. */
 bay_err a2a_turn_remember(a2a_turn *self, bay_str bytes)
 {
     bay_err err = may_move(self);

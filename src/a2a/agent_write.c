@@ -14,7 +14,8 @@ static void put_digits(char *at, uint64_t number, int count)
     }
 }
 
-/* Days since 1970 to a date of the Gregorian calendar, by eras of 400 years that begin in March. */
+/* Converts days since 1970 to a date of the Gregorian calendar, by cycles of 400 years that begin
+ * in March. */
 static void civil_of(uint64_t days, uint64_t *year, uint64_t *month, uint64_t *day)
 {
     uint64_t shifted = days + 719468;
@@ -67,7 +68,7 @@ static bool take_number(bay_str *text, int count, char after, uint64_t *out)
     return true;
 }
 
-/* What follows the seconds: a fraction, of which milliseconds count, and Z or an offset. */
+/* The text after the seconds: a fraction, of which milliseconds are used, and Z or an offset. */
 static bool take_rest(bay_str text, int64_t *ms)
 {
     if (text.len > 0 && text.at[0] == '.') {
@@ -141,7 +142,7 @@ static void write_time_of(a2a_agent *self, uint64_t ms, buf *out)
     buf_append(out, self->told_time, AGENT_TIME_BYTES);
 }
 
-/* As it stands in the row (what is apart only by its place) or whole. */
+/* As in the row (what is in a block only by its place) or whole. */
 static void write_text(const agent_text *text, bool is_row, buf *out)
 {
     if (is_row && agent_overflow_is_apart(text->overflow) && text->len >= AGENT_OVERFLOW_BYTES) {
@@ -186,7 +187,7 @@ static void write_artifacts(const agent_task *self, bool is_row, buf *out)
     buf_char(out, ']');
 }
 
-/* How many from `at` on stand in one block, one behind the other; 0: that one stands in none. */
+/* How many from `at` on are adjacent in one block; 0: that one is in none. */
 static uint32_t places_of(const agent_task *self, uint32_t at)
 {
     const agent_text *first = self->history[at];
@@ -335,7 +336,7 @@ static bool is_list_of_strings(json_val value)
     return json_kind_of(value) <= JSON_NULL || json_is(value, JSON_ARRAY);
 }
 
-/* All but what it says. `message_id` JSON_NONE: a new one. */
+/* All members except the content. `message_id` JSON_NONE: a new one. */
 static void write_head(a2a_agent *self, json_val message_id, bay_str ids, buf *out)
 {
     char id[37];
