@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/str.h"
 #include "sdk/caller_parts.h"
+#include "json/build.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -33,7 +34,7 @@ static void take(story *self, json_val event)
     bay_caller_reply *response = NULL;
     bay_err err = sdk_assembly_add(self->whole, event);
     CHECK(err == BAY_OK || err == BAY_ERR_LIMIT);
-    err = sdk_response_new(A2A_SEND_STREAMING_MESSAGE, true, json_raw(event), 0, &response);
+    err = sdk_response_new(A2A_SEND_STREAMING_MESSAGE, true, event, 0, &response);
     CHECK(err == BAY_OK);
     CHECK(bay_caller_reply_kind_of(response) != BAY_CALLER_REPLY_KIND_OTHER);
     (void)bay_caller_reply_text(response);
@@ -51,15 +52,14 @@ static bay_err tell(void *user, json_val event)
 /* The task as it is known is no news. */
 static void check_whole(story *self)
 {
-    json_doc doc;
-    arena memory;
-    buf text;
-    arena_init(&memory, MEMORY_BYTES);
-    buf_init(&text, MEMORY_BYTES);
-    bay_err err = sdk_assembly_write(self->whole, &text);
+    json_builder made;
+    json_val whole;
+    bay_err err = sdk_assembly_write(self->whole, json_builder_init(&made, NULL, MEMORY_BYTES));
     CHECK(err == BAY_OK || err == BAY_ERR_NOT_FOUND);
     if (err == BAY_OK) {
-        json_val task = json_get(parse(buf_view(&text), &memory, &doc), STR("task"));
+        err = json_builder_view(&made, &whole);
+        CHECK(err == BAY_OK);
+        json_val task = json_get(whole, STR("task"));
         self->told = 0;
         if (json_is(task, JSON_OBJECT) && self->has_status) {
             err = a2a_stream_state_difference(&self->seen, task, tell, self);
@@ -67,8 +67,7 @@ static void check_whole(story *self)
             CHECK(self->told == 0);
         }
     }
-    buf_fini(&text);
-    arena_fini(&memory);
+    json_builder_drop(&made);
 }
 
 static void take_line(story *self, a2a_form form, bay_str line, bool comes_back)

@@ -19,14 +19,6 @@ static void write_file(char *path, const char *text)
     close(file);
 }
 
-static void write_over(const char *path, const char *text)
-{
-    int file = open(path, O_WRONLY | O_TRUNC);
-    assert_true(file >= 0);
-    assert_int_equal(write(file, text, strlen(text)), (ssize_t)strlen(text));
-    close(file);
-}
-
 typedef struct recording {
     char target[64]; /* "@/tmp/…" */
 } recording;
@@ -191,6 +183,14 @@ static void diff_tells_classes(void **state)
 }
 
 #ifndef BAY_NO_TLS
+static void write_over(const char *path, const char *text)
+{
+    int file = open(path, O_WRONLY | O_TRUNC);
+    assert_true(file >= 0);
+    assert_int_equal(write(file, text, strlen(text)), (ssize_t)strlen(text));
+    close(file);
+}
+
 static void pins_are_recorded_reviewed_and_approved(void **state)
 {
     (void)state;
