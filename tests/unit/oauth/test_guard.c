@@ -1,7 +1,7 @@
 /* Who comes in: each kind of credential, good, bad, doubled, in the wrong place, in floods; what is
  * remembered, for whom, and until when; and what requests do that have to wait. */
-#include <openssl/evp.h> /* not in a build without it: its tokens are signed */
 #include "guard_rig.h"
+#include <openssl/evp.h> /* not in a build without it: its tokens are signed */
 
 #define MINE "\"sub\":\"ann\",\"aud\":\"" RESOURCE "/mcp\""
 #define CHALLENGE(members)                                                                         \

@@ -1,8 +1,8 @@
 /* An issuer's keys: where they are looked for, how often, what rotation and failures do, and that
  * many loops make one fetch. The issuer is a real server on this machine; the clock is the test's.
  */
-#include <openssl/evp.h> /* not in a build without it: its tokens are signed */
 #include "unit/auth/jose_rig.h" /* before what takes the word "fail" */
+#include <openssl/evp.h>        /* not in a build without it: its tokens are signed */
 
 #include <stdatomic.h>
 
