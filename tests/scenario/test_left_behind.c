@@ -50,19 +50,24 @@ static int close_folder(void **state)
     return rmdir(folder);
 }
 
-static pid_t start(const char *const *arguments)
+static pid_t start_on(const char *const *arguments, int input)
 {
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
         int nowhere = open("/dev/null", O_RDWR);
-        (void)dup2(nowhere, 0);
+        (void)dup2(input >= 0 ? input : nowhere, 0);
         (void)dup2(nowhere, 1);
         (void)dup2(nowhere, 2);
         execv(BAY_TEST_BINARY_DIR "/patchbay", (char *const *)(uintptr_t)arguments);
         _exit(127);
     }
     return pid;
+}
+
+static pid_t start(const char *const *arguments)
+{
+    return start_on(arguments, -1);
 }
 
 static pid_t stray(void)
@@ -121,9 +126,20 @@ static void a_gateway_that_is_killed_leaves_nobody(void **state)
 static void a_gateway_on_a_pipe_leaves_nobody(void **state)
 {
     (void)state;
+    static const char hello[] =
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":"
+        "\"2025-11-25\","
+        "\"capabilities\":{},\"clientInfo\":{\"name\":\"c\",\"version\":\"1\"}}}\n"
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n";
     const char *arguments[] = {"patchbay", "stdio", "-c", config, NULL};
-    pid_t program = start(arguments); /* whose client is gone at once */
-    expect_nobody(program, stray());
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    pid_t program = start_on(arguments, ends[0]);
+    assert_int_equal(write(ends[1], hello, strlen(hello)), (ssize_t)strlen(hello));
+    pid_t left = stray();
+    (void)close(ends[0]);
+    (void)close(ends[1]); /* its client is gone */
+    expect_nobody(program, left);
 }
 
 int main(void)
