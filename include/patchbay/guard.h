@@ -1,5 +1,5 @@
-/* Who may call a server over HTTP: access tokens of authorization servers (OAuth 2.1), API keys, client
- * certificates. One guard serves any number of servers.
+/* Who may call a server or an agent over HTTP: access tokens of authorization servers (OAuth 2.1), API keys, client
+ * certificates. One guard serves any number of them.
  *
  *     bay_guard *guard = bay_guard_new("https://tools.example");
  *     bay_guard_issuer(guard, "https://login.example", NULL);
@@ -19,6 +19,7 @@
 #ifndef PATCHBAY_GUARD_H
 #define PATCHBAY_GUARD_H
 
+#include <patchbay/agent.h>
 #include <patchbay/server.h>
 
 #ifdef __cplusplus
@@ -63,6 +64,13 @@ BAY_API void bay_server_guard(bay_server *server, bay_guard *guard);
 /* Whoever calls the tool must have these scopes, all of them, separated by spaces. It is listed for
  * everybody; without them a call is answered 403 and the scopes, so that clients can ask for them. */
 BAY_API void bay_tool_scope(bay_tool *tool, const char *scopes);
+
+/* The same for an agent. The card declares what the guard takes, and no other scheme may be declared:
+ * each issuer as an OpenID Connect scheme "oauth", "oauth2", …, API keys as "key", certificates as
+ * "certificate"; one of them is enough. Before bay_skill_scope. */
+BAY_API void bay_agent_guard(bay_agent *agent, bay_guard *guard);
+/* Messages for the skill need these scopes, all of them, separated by spaces; the card says so. */
+BAY_API void bay_skill_scope(bay_skill *skill, const char *scopes);
 
 /* Who is calling, besides bay_call_principal (the subject): empty where it is not known. Views live as
  * long as the call. */

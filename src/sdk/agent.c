@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "sdk/agent_parts.h"
+#include "sdk/guard.h"
 #include "json/writer.h"
 
 /* ---- errors and copies ----------------------------------------------------------------------- */
@@ -111,6 +112,7 @@ void bay_agent_free(bay_agent *agent)
     sdk_agent_cards_free(&agent->cards);
     sdk_agent_schemes_free(agent);
     map_fini(&agent->abilities_by_id);
+    bay_guard_free(agent->guard);
     jose_key_free(agent->signing_key);
     buf_fini(&agent->extension_uris);
     host_fini(&agent->host);

@@ -57,6 +57,7 @@ struct bay_skill {
     list inputs;
     list outputs;
     list requirements;
+    bay_str scopes; /* of a guard's callers; "": none */
     bay_task_handler_fn handler;
     void *user;
     bool is_listed; /* false: a bad one, kept for its setters */
@@ -125,6 +126,8 @@ struct bay_agent {
     bay_task_handler_fn handler; /* for messages that name no skill */
     void *handler_user;
     agent_scheme *schemes;
+    struct bay_guard *guard; /* NULL: none; one reference */
+    struct sdk_gate *gate;   /* of the guard, while it serves */
     size_t scheme_count;
     host_texts targets; /* of webhooks */
     jose_key *signing_key;
@@ -176,11 +179,19 @@ const bay_skill *sdk_agent_ability(const bay_agent *self, bay_str id);
 /* ---- agent_security.c */
 
 agent_scheme *sdk_agent_scheme_find(const bay_agent *self, bay_str name);
+/* Declares {"KIND":{"NAME_1":"VALUE_1","NAME_2":"VALUE_2"}}, for `function`. NULL: it is refused, or
+ * there is no memory. */
+agent_scheme *sdk_agent_scheme_simple(bay_agent *self, const char *function, const char *scheme,
+                                      const char *kind, const char *const members[4]);
 /* {"schemes":{NAME:{"list":[…]}}}, one more element. */
 void sdk_agent_requirement(bay_agent *self, list *among, const char *scheme, const char *scopes);
 /* For front_options.identify and a2a_http_router_options.admit. */
-front_verdict sdk_agent_identify(bay_agent *self, http_exchange *exchange,
+front_verdict sdk_agent_identify(bay_agent *self, const front_request *request,
                                  const auth_principal **out_principal, front_refusal *out);
+/* agent_guard.c: has this caller the scopes of the skill? */
+bay_err sdk_agent_guard_admits(const bay_agent *self, http_exchange *exchange,
+                               const auth_principal *who, const bay_skill *skill,
+                               front_challenge *out_challenge, a2a_fault *fault) BAY_MUST_CHECK;
 bay_err sdk_agent_admit(bay_agent *self, http_exchange *exchange, const a2a_call *call,
                         front_challenge *out_challenge, a2a_fault *fault);
 /* What a request asks for by name, of which `message` is part; "": nothing; in `memory`. */

@@ -52,7 +52,9 @@ agent_scheme *sdk_agent_scheme_find(const bay_agent *self, bay_str name)
 static agent_scheme *add(bay_agent *self, const char *function, const char *name, json_val value)
 {
     bay_str key = str_of(name);
-    const char *fault = key.len == 0                               ? "it has no name"
+    bool is_of_guard = self->guard != NULL && !str_eq(str_of(function), STR("bay_agent_guard"));
+    const char *fault = key.len == 0  ? "it has no name"
+                        : is_of_guard ? "the agent has a guard, which declares what it takes"
                         : sdk_agent_scheme_find(self, key) != NULL ? "there is one already"
                         : self->scheme_count == AGENT_SCHEMES      ? "there are too many"
                         : !json_is(value, JSON_OBJECT)             ? "it is no JSON object"
@@ -76,9 +78,8 @@ static agent_scheme *add(bay_agent *self, const char *function, const char *name
     return scheme;
 }
 
-/* {"KIND":{"NAME_1":"VALUE_1","NAME_2":"VALUE_2"}} */
-static agent_scheme *add_simple(bay_agent *self, const char *function, const char *scheme,
-                                const char *kind, const char *const members[4])
+agent_scheme *sdk_agent_scheme_simple(bay_agent *self, const char *function, const char *scheme,
+                                      const char *kind, const char *const members[4])
 {
     json_builder made;
     json_val value = JSON_NONE;
@@ -114,8 +115,8 @@ void bay_agent_api_key(bay_agent *agent, const char *scheme, const char *locatio
         return;
     }
     const char *const members[4] = {"location", location, "name", name};
-    agent_scheme *made =
-        add_simple(agent, "bay_agent_api_key", scheme, "apiKeySecurityScheme", members);
+    agent_scheme *made = sdk_agent_scheme_simple(agent, "bay_agent_api_key", scheme,
+                                                 "apiKeySecurityScheme", members);
     if (made != NULL) {
         made->is_api_key = true;
         made->verify = verify;
@@ -169,8 +170,8 @@ void bay_agent_http_auth(bay_agent *agent, const char *scheme, const char *kind,
         return;
     }
     const char *const members[4] = {"scheme", kind};
-    agent_scheme *made =
-        add_simple(agent, "bay_agent_http_auth", scheme, "httpAuthSecurityScheme", members);
+    agent_scheme *made = sdk_agent_scheme_simple(agent, "bay_agent_http_auth", scheme,
+                                                 "httpAuthSecurityScheme", members);
     if (made != NULL) {
         made->verify = verify;
         made->user = user;
@@ -210,7 +211,7 @@ void bay_agent_jwt(bay_agent *agent, const char *scheme, const char *issuer, con
     }
     const char *const members[4] = {"scheme", "Bearer", "bearerFormat", "JWT"};
     agent_scheme *made =
-        add_simple(agent, "bay_agent_jwt", scheme, "httpAuthSecurityScheme", members);
+        sdk_agent_scheme_simple(agent, "bay_agent_jwt", scheme, "httpAuthSecurityScheme", members);
     if (made == NULL) {
         jose_keys_free(trusted);
         return;
@@ -225,7 +226,7 @@ void bay_agent_mtls(bay_agent *agent, const char *scheme)
     if (agent != NULL) {
         const char *const members[4] = {NULL};
         agent_scheme *made =
-            add_simple(agent, "bay_agent_mtls", scheme, "mtlsSecurityScheme", members);
+            sdk_agent_scheme_simple(agent, "bay_agent_mtls", scheme, "mtlsSecurityScheme", members);
         if (made != NULL) {
             made->is_mtls = true;
         }
@@ -395,9 +396,13 @@ static bay_err check(bay_agent *self, http_exchange *exchange, bay_str skill,
                               &out_challenge->schemes[0], fault);
 }
 
-front_verdict sdk_agent_identify(bay_agent *self, http_exchange *exchange,
+front_verdict sdk_agent_identify(bay_agent *self, const front_request *request,
                                  const auth_principal **out_principal, front_refusal *out)
 {
+    http_exchange *exchange = request->exchange;
+    if (self->gate != NULL) {
+        return sdk_gate_identify(self->gate, request, out_principal, out);
+    }
     a2a_fault fault = {A2A_E_UNAUTHENTICATED, ""};
     front_challenge challenge = {.retry = STR("")};
     /* Also of an open card: who shows a credential that it knows is somebody. */
@@ -466,7 +471,13 @@ bay_err sdk_agent_admit(bay_agent *self, http_exchange *exchange, const a2a_call
     for (size_t i = 0; err == BAY_OK && i < ARRAY_LEN(asked); i++) {
         bool is_twice = i > 0 && asked[i] == asked[0];
         const auth_principal *principal = NULL;
-        if (asked[i] != NULL && !is_twice && !list_is_empty(&asked[i]->requirements)) {
+        if (asked[i] == NULL || is_twice) {
+            continue;
+        }
+        if (self->gate != NULL) {
+            err = sdk_agent_guard_admits(self, exchange, call->principal, asked[i], out_challenge,
+                                         fault);
+        } else if (!list_is_empty(&asked[i]->requirements)) {
             err = check(self, exchange, asked[i]->id, &principal, out_challenge, fault);
             principal_unref(principal);
         }

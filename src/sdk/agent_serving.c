@@ -12,6 +12,7 @@
 #include "sdk/agent_push.h"
 #include "sdk/agent_store.h"
 #include "sdk/agent_task.h"
+#include "sdk/guard.h"
 #include "sdk/row_keys.h"
 #include "wire/uri.h"
 
@@ -267,6 +268,9 @@ static bay_err agent_open(void *object, loop *on, bay_diag *diag)
     map_init(&self->running, sdk_agent_setting(agent, BAY_AGENT_SETTING_MAX_RUNNING) + 1);
     loop_timer_init(&self->wake, on_wake, self);
     bay_err err = open_parts(self, diag);
+    if (err == BAY_OK && agent->guard != NULL) {
+        err = sdk_gate_open(agent->guard, &agent->host, on, &agent->path, &agent->gate, diag);
+    }
     if (err == BAY_OK) {
         a2a_agent_tick(self->engine);
     }
@@ -286,6 +290,8 @@ static void agent_close(void *object)
     if (self == NULL) {
         return;
     }
+    sdk_gate_close(agent->gate);
+    agent->gate = NULL;
     if (self->persistence != NULL) {
         (void)host_turn_until(&agent->host, agent_is_written);
     }
@@ -394,7 +400,7 @@ static front_verdict endpoint_identify(void *user, const front_request *request,
                                        const auth_principal **out_principal, front_refusal *out)
 {
     const host_listener *self = user;
-    return sdk_agent_identify(self->of->owner.object, request->exchange, out_principal, out);
+    return sdk_agent_identify(self->of->owner.object, request, out_principal, out);
 }
 
 static bool serve_operation(void *user, const front_request *request)
@@ -421,6 +427,13 @@ static bool serve_grpc(void *user, const front_request *request)
     return a2a_http_router_serve_grpc(self->endpoint, request->exchange, request->principal);
 }
 
+static bool serve_metadata(void *user, const front_request *request)
+{
+    const host_listener *self = user;
+    const bay_agent *agent = self->of->owner.object;
+    return agent->gate != NULL && sdk_gate_serve_metadata(agent->gate, request);
+}
+
 static void answer_unknown(void *user, http_exchange *exchange)
 {
     (void)user;
@@ -435,6 +448,9 @@ static void refuse_request(void *user, const front_request *request, const front
 
 /* Below the agent's path, but for gRPC. */
 static const front_row rows[] = {
+    {STR_INIT(OAUTH_METADATA_PATH), true, FRONT_SHARED, &oauth_metadata_cors, serve_metadata, NULL},
+    {STR_INIT(OAUTH_METADATA_PATH "/**"), true, FRONT_SHARED, &oauth_metadata_cors, serve_metadata,
+     NULL},
     {STR_INIT("/"), false, FRONT_CALLER, &a2a_http_router_cors, serve_operation, refuse_request},
     {STR_INIT("/lf.a2a.v1.**"), true, FRONT_CALLER, NULL, serve_grpc, refuse_request},
     {STR_INIT("/a2a.v1.**"), true, FRONT_CALLER, NULL, serve_grpc, refuse_request},

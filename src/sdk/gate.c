@@ -13,7 +13,8 @@ struct sdk_gate {
     const sdk_host *host;
     oauth_guard_link *link;
     oauth_gate gate;
-    size_t base_count; /* 0: not known yet */
+    const bay_str *agent; /* the path of an agent; NULL: an MCP server */
+    size_t base_count;    /* 0: not known yet */
     bay_str bases[BASES];
     char base_text[BASE_BYTES];
 };
@@ -66,9 +67,13 @@ static size_t order_bases(sdk_gate *self, bay_str host, bay_str out[BASES])
     return self->base_count;
 }
 
-/* "/mcp" is one; what HTTP+SSE uses names none, and "/" is the server itself. */
-static bay_str endpoint_of(bay_str path)
+/* "/mcp" is one; what HTTP+SSE uses names none, and "/" is the server itself. An agent is one, but for
+ * gRPC, whose paths name none. */
+static bay_str endpoint_of(const sdk_gate *self, bay_str path)
 {
+    if (self->agent != NULL) {
+        return str_starts(path, *self->agent) ? *self->agent : STR("");
+    }
     return str_eq(path, STR("/mcp")) ? path : STR("");
 }
 
@@ -80,7 +85,7 @@ front_verdict sdk_gate_identify(sdk_gate *self, const front_request *request,
     bay_str bases[BASES];
     oauth_place place = {.bases = bases,
                          .base_count = order_bases(self, request->from.host, bases),
-                         .endpoint = endpoint_of(request->path),
+                         .endpoint = endpoint_of(self, request->path),
                          .is_part = true,
                          .address = request->from.address};
     return oauth_gate_identify(&self->gate, self->link, request, &place, out_principal, out);
@@ -91,8 +96,8 @@ void sdk_gate_challenge(sdk_gate *self, http_exchange *exchange, bay_str scopes,
 {
     bay_str bases[BASES];
     (void)order_bases(self, http_exchange_field(exchange, STR("Host")), bases);
-    oauth_gate_needs(self->guard->made, bases[0], endpoint_of(http_exchange_path(exchange)), scopes,
-                     http_exchange_arena(exchange), out);
+    oauth_gate_needs(self->guard->made, bases[0], endpoint_of(self, http_exchange_path(exchange)),
+                     scopes, http_exchange_arena(exchange), out);
 }
 
 bool sdk_gate_serve_metadata(sdk_gate *self, const front_request *request)
@@ -100,9 +105,10 @@ bool sdk_gate_serve_metadata(sdk_gate *self, const front_request *request)
     bay_str bases[BASES];
     (void)order_bases(self, request->from.host, bases);
     bay_str rest = oauth_metadata_endpoint(bases[0], request->path);
-    bool is_whole = rest.len == 0 || str_eq(rest, STR("/sse")) || str_eq(rest, STR("/mcp/sse"));
-    bay_str where = endpoint_of(rest);
-    return (is_whole || where.len > 0) &&
+    bool is_sse =
+        self->agent == NULL && (str_eq(rest, STR("/sse")) || str_eq(rest, STR("/mcp/sse")));
+    bay_str where = endpoint_of(self, rest);
+    return (rest.len == 0 || is_sse || str_eq(rest, where)) &&
            oauth_metadata_serve(self->guard->made, request->exchange, bases[0], where, STR(""));
 }
 
@@ -122,8 +128,8 @@ static void find_key(void *user, bay_str id, oauth_key_done done, void *argument
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-bay_err sdk_gate_open(bay_guard *guard, const sdk_host *host, loop *on, sdk_gate **out,
-                      bay_diag *diag)
+bay_err sdk_gate_open(bay_guard *guard, const sdk_host *host, loop *on, const bay_str *agent,
+                      sdk_gate **out, bay_diag *diag)
 {
     sdk_gate *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
@@ -131,6 +137,7 @@ bay_err sdk_gate_open(bay_guard *guard, const sdk_host *host, loop *on, sdk_gate
     }
     self->guard = sdk_guard_ref(guard);
     self->host = host;
+    self->agent = agent;
     oauth_gate_init(&self->gate);
     bay_err err = oauth_guard_link_new(on, guard->made, find_key, guard, &self->link, diag);
     if (err != BAY_OK) {

@@ -24,9 +24,10 @@ bay_err sdk_keys_read(const char *keys, buf *out, bay_diag *diag) BAY_MUST_CHECK
 
 typedef struct sdk_gate sdk_gate;
 
-/* Owns: the caller. Errors: with `diag`. */
-bay_err sdk_gate_open(bay_guard *guard, const sdk_host *host, loop *on, sdk_gate **out,
-                      bay_diag *diag) BAY_MUST_CHECK;
+/* `agent`: the path of an agent, which is its one endpoint; NULL: an MCP server.
+ * Owns: the caller. Errors: with `diag`. */
+bay_err sdk_gate_open(bay_guard *guard, const sdk_host *host, loop *on, const bay_str *agent,
+                      sdk_gate **out, bay_diag *diag) BAY_MUST_CHECK;
 void sdk_gate_close(sdk_gate *self); /* NULL is fine */
 /* As front_options.identify. */
 front_verdict sdk_gate_identify(sdk_gate *self, const front_request *request,

@@ -63,7 +63,7 @@ static bay_err server_open(void *object, loop *on, bay_diag *diag)
         err = sdk_tasks_open(self, diag);
     }
     if (err == BAY_OK && self->guard != NULL) {
-        err = sdk_gate_open(self->guard, &self->host, on, &self->gate, diag);
+        err = sdk_gate_open(self->guard, &self->host, on, NULL, &self->gate, diag);
     }
     if (err == BAY_OK) {
         sdk_announcements_open(self, on);
