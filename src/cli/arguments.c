@@ -320,6 +320,9 @@ static bay_err take_option(parser *self, const cli_option *option, const char *v
         return take_protocol(self, value);
     case OPTION_TRANSPORT:
         return take_transport(self, value);
+    case OPTION_LIFT:
+        out->is_lifted = true;
+        return BAY_OK;
     case OPTION_EXPIRES:
         return take_expires(self, value);
     case OPTION_JSON:
@@ -555,7 +558,7 @@ static bay_err take_rest(parser *self, size_t at)
     bool is_send = out->command == CLI_SEND;
     bool is_task = out->command == CLI_TASK || out->command == CLI_CANCEL;
     bool has_name = is_read || is_task || out->command == CLI_CALL || out->command == CLI_PROMPT ||
-                    (is_send && at < self->operand_count);
+                    ((is_send || out->command == CLI_BLOCK) && at < self->operand_count);
     if (has_name && at == self->operand_count) {
         return diag_set(self->diag, BAY_ERR_INVALID, "%s needs %s: patchbay %s %s", row->name,
                         is_read   ? "a URI"
@@ -566,7 +569,7 @@ static bay_err take_rest(parser *self, size_t at)
     if (has_name) {
         out->name = self->operands[at++];
     }
-    if (has_name && !is_read && !is_task && !is_send) {
+    if (has_name && !is_read && !is_task && !is_send && out->command != CLI_BLOCK) {
         out->pairs = self->operands + at;
         out->pair_count = self->operand_count - at;
         for (; at < self->operand_count; at++) {

@@ -74,6 +74,7 @@ typedef struct cli_arguments {
     const char *version;
     const char *action;  /* of key: new, list, revoke */
     uint64_t expires_ms; /* 0: not given */
+    bool is_lifted;      /* --lift */
     int history;         /* -1: not given */
     bool is_open;
     bool is_stream;

@@ -5,95 +5,24 @@
 #include "base/str.h"
 #include "cli/commands.h"
 #include "cli/print.h"
+#include "cli/rows.h"
 #include "cli/say.h"
-#include "net/loop.h"
-#include "store/store.h"
 #include "json/writer.h"
 
 #include <stdio.h>
-#include <time.h>
-
-enum { TURN_MS = 100, TIME_BYTES = 32 };
 
 typedef struct key_work {
     const cli_arguments *arguments;
-    loop *loop;
-    store *keys;
-    bool is_done;
-    bay_err err;
+    cli_rows rows;
     output device;
     buf text;
     json_writer json;
     /* revoke: who has that name or ID */
     size_t matches;
     char id[API_KEY_ID_BYTES + 1];
-    /* list: whence to go on */
-    char last[STORE_KEY_BYTES];
-    size_t last_len;
-    bool has_more;
 } key_work;
 
-/* ---- the store ------------------------------------------------------------------------------- */
-
-static void on_done(void *user, const store_result *result)
-{
-    key_work *self = user;
-    self->is_done = true;
-    self->err = result->err;
-}
-
-static void on_closed(void *user)
-{
-    key_work *self = user;
-    self->is_done = true;
-}
-
-static bay_err wait(key_work *self, bay_err started)
-{
-    self->err = started;
-    while (self->err == BAY_OK && !self->is_done) {
-        (void)loop_turn(self->loop, TURN_MS);
-    }
-    self->is_done = false;
-    return self->err;
-}
-
-static bay_err open_store(key_work *self, const config *settings, bay_diag *diag)
-{
-    if (settings->store.len == 0) {
-        return diag_set(diag, BAY_ERR_INVALID,
-                        "the configuration has no store, where API keys are kept: name a file by "
-                        "`store`");
-    }
-    bay_err err = loop_new(&self->loop);
-    return err == BAY_OK ? store_open_sqlite(self->loop, settings->store, NULL, &self->keys, diag)
-                         : diag_set(diag, err, "out of memory");
-}
-
-static void close_store(key_work *self)
-{
-    if (self->keys != NULL) {
-        self->is_done = false;
-        store_close(self->keys, on_closed, self);
-        while (!self->is_done) {
-            (void)loop_turn(self->loop, TURN_MS);
-        }
-        store_free(self->keys);
-    }
-    loop_free(self->loop);
-}
-
 /* ---- what is shown --------------------------------------------------------------------------- */
-
-static void write_time(uint64_t ms, char out[TIME_BYTES])
-{
-    time_t seconds = (time_t)(ms / 1000);
-    struct tm parts;
-    if (ms == 0 || gmtime_r(&seconds, &parts) == NULL ||
-        strftime(out, TIME_BYTES, "%Y-%m-%dT%H:%M:%SZ", &parts) == 0) {
-        (void)snprintf(out, TIME_BYTES, "-");
-    }
-}
 
 /* `text` is the key itself, once; NULL: it is not known. */
 static void put_json(json_writer *out, bay_str id, const api_key *key, const char *text)
@@ -118,8 +47,8 @@ static void put_json(json_writer *out, bay_str id, const api_key *key, const cha
 
 static void put_line(key_work *self, bay_str id, const api_key *key)
 {
-    char expires[TIME_BYTES];
-    write_time(key->expires_at_ms, expires);
+    char expires[CLI_TIME_BYTES];
+    cli_time_write(key->expires_at_ms, expires);
     bool is_over = key->expires_at_ms > 0 && key->expires_at_ms <= loop_time_ms();
     buf_printf(&self->text, "%-16.*s  %-20s  ", BAY_STR(id), expires);
     output_line(&self->text, key->name);
@@ -154,40 +83,23 @@ static void see_key(key_work *self, bay_str id, const api_key *key)
     }
 }
 
-static void on_keys(void *user, const store_result *result)
+static void see_row(void *user, const store_row *row)
 {
-    key_work *self = user;
-    self->is_done = true;
-    self->err = result->err;
-    self->has_more = result->err == BAY_OK && result->has_more;
-    for (size_t i = 0; result->err == BAY_OK && i < result->count; i++) {
-        const store_row *row = &result->rows[i];
-        api_key key;
-        arena memory;
-        arena_init(&memory, API_KEY_MEMORY_BYTES);
-        if (api_key_row_read(row->value, &memory, &key) == BAY_OK) {
-            see_key(self, row->key, &key);
-        } else {
-            cli_say("the key %.*s cannot be read: it was not written by this program",
-                    BAY_STR(row->key));
-        }
-        arena_fini(&memory);
-        self->last_len = row->key.len;
-        for (size_t k = 0; k < row->key.len; k++) {
-            self->last[k] = row->key.at[k];
-        }
+    api_key key;
+    arena memory;
+    arena_init(&memory, API_KEY_MEMORY_BYTES);
+    if (api_key_row_read(row->value, &memory, &key) == BAY_OK) {
+        see_key(user, row->key, &key);
+    } else {
+        cli_say("the key %.*s cannot be read: it was not written by this program",
+                BAY_STR(row->key));
     }
+    arena_fini(&memory);
 }
 
 static bay_err see_keys(key_work *self)
 {
-    bay_err err;
-    do {
-        bay_str after = {self->last, self->last_len};
-        err = wait(self, store_scan(self->keys, STR(API_KEY_TABLE), STR(""), after, STORE_READ_ROWS,
-                                    on_keys, self));
-    } while (err == BAY_OK && self->has_more);
-    return err;
+    return cli_rows_each(&self->rows, STR(API_KEY_TABLE), see_row, self);
 }
 
 static cli_exit list_keys(key_work *self)
@@ -218,8 +130,9 @@ static cli_exit revoke_key(key_work *self)
         return CLI_EXIT_REMOTE;
     }
     if (err == BAY_OK) {
-        err = wait(self, store_remove(self->keys, STR(API_KEY_TABLE), str_of(self->id), STORE_ANY,
-                                      on_done, self));
+        err = cli_rows_wait(&self->rows,
+                            store_remove(self->rows.store, STR(API_KEY_TABLE), str_of(self->id),
+                                         STORE_ANY, cli_rows_done, &self->rows));
     }
     if (err != BAY_OK) {
         cli_say("the API key could not be removed: %s", bay_err_text(err));
@@ -299,8 +212,10 @@ static cli_exit new_key(key_work *self)
                                      .key = id,
                                      .value = buf_view(&value),
                                      .expected = STORE_ABSENT};
-        err = value.err == BAY_OK ? wait(self, store_put(self->keys, &request, on_done, self))
-                                  : value.err;
+        err = value.err == BAY_OK
+                  ? cli_rows_wait(&self->rows,
+                                  store_put(self->rows.store, &request, cli_rows_done, &self->rows))
+                  : value.err;
     }
     if (err != BAY_OK) {
         cli_say("the API key could not be stored: %s", bay_err_text(err));
@@ -326,20 +241,16 @@ int cmd_key(const cli_arguments *arguments)
 {
     const char *path = NULL;
     const config *settings = NULL;
-    bay_diag diag = {.text = ""};
     key_work self = {.arguments = arguments};
     if (cli_load_config(arguments, &path, &settings) != BAY_OK) {
         return CLI_EXIT_CONFIG;
     }
     cli_exit code = CLI_EXIT_CONFIG;
     cli_print_init(&self.device, &self.text, arguments);
-    bay_err err = open_store(&self, settings, &diag);
-    if (err != BAY_OK) {
-        cli_say("%s", diag.text[0] != '\0' ? diag.text : bay_err_text(err));
-    } else {
+    if (cli_rows_open(&self.rows, settings, "API keys")) {
         code = run(&self);
     }
-    close_store(&self);
+    cli_rows_close(&self.rows);
     buf_fini(&self.text);
     config_free(settings);
     return code;

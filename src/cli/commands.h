@@ -24,6 +24,7 @@ int cmd_logout(const cli_arguments *arguments);
 int cmd_whoami(const cli_arguments *arguments);
 int cmd_status(const cli_arguments *arguments);
 int cmd_reload(const cli_arguments *arguments);
+int cmd_block(const cli_arguments *arguments);
 int cmd_key(const cli_arguments *arguments);
 int cmd_drain(const cli_arguments *arguments);
 

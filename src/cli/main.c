@@ -51,7 +51,7 @@ int main(int argc, char **argv)
         [CLI_RELOAD] = cmd_reload, [CLI_DRAIN] = cmd_drain,   [CLI_VERSION] = version,
         [CLI_HELP] = help,         [CLI_LOGIN] = cmd_login,   [CLI_LOGOUT] = cmd_logout,
         [CLI_WHOAMI] = cmd_whoami, [CLI_LINT] = cmd_lint,     [CLI_DIFF] = cmd_diff,
-        [CLI_PIN] = cmd_pin,       [CLI_KEY] = cmd_key,
+        [CLI_PIN] = cmd_pin,       [CLI_KEY] = cmd_key,       [CLI_BLOCK] = cmd_block,
     };
     cli_arguments arguments;
     bay_diag diag = {0};

@@ -222,6 +222,11 @@ bay_err worker_init(worker *self, gateway *owner, uint32_t index, bay_diag *diag
         if (err != BAY_OK) {
             return err; /* it said why */
         }
+        if (self->sessions != NULL) {
+            err = gateway_blocks_new(self->loop, session_store_rows(self->sessions), &self->blocks);
+        }
+    }
+    if (err == BAY_OK && !owner->options.on_stdio) {
         err = worker_auth_new(self, owner->auth, session_store_rows(self->sessions), &self->auth,
                               diag);
         if (err != BAY_OK) {

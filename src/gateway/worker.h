@@ -8,6 +8,7 @@
 #include "endpoint/endpoint.h"
 #include "front/front.h"
 #include "gateway/auth.h"
+#include "gateway/blocks.h"
 #include "gateway/gateway.h"
 #include "mcp_transport/http_router.h"
 #include "mcp_transport/stdio.h"
@@ -59,7 +60,8 @@ struct worker {
     http_server *server;
     http_front *front; /* what comes in by `server` */
     forwarded_proxies proxies;
-    worker_auth *auth; /* who comes in; NULL: nobody, or stdin alone is served */
+    gateway_blocks *blocks; /* NULL: there is no store */
+    worker_auth *auth;      /* who comes in; NULL: nobody, or stdin alone is served */
     mcp_http_router *mcp_http_router;
     mcp_stdio *stdio;
     agents *agents;              /* NULL: nothing is listened on */

@@ -193,6 +193,26 @@ bool worker_auth_serve_metadata(worker_auth *self, const front_request *request)
                                 STR(""));
 }
 
+/* ---- blocked callers ------------------------------------------------------------------------- */
+
+static bool turns_away(void *user, const auth_principal *who, front_refusal *out)
+{
+    const worker *self = user;
+    blocks_answer answer =
+        self->blocks != NULL ? gateway_blocks_have(self->blocks, who) : BLOCKS_NO;
+    if (answer == BLOCKS_NO) {
+        return false;
+    }
+    *out = (front_refusal){.cause = FRONT_DENIED, .status = 403, .text = "this caller is blocked"};
+    if (answer == BLOCKS_UNKNOWN) {
+        *out = (front_refusal){.cause = FRONT_DENIED,
+                               .status = 503,
+                               .text = "who is blocked cannot be read now; try again later",
+                               .challenge = {.retry = STR("1")}};
+    }
+    return true;
+}
+
 /* ---- life ------------------------------------------------------------------------------------ */
 
 bay_err worker_auth_new(worker *of, const gateway_auth *auth, store *keys, worker_auth **out,
@@ -206,6 +226,8 @@ bay_err worker_auth_new(worker *of, const gateway_auth *auth, store *keys, worke
     self->worker = of;
     self->auth = gateway_auth_ref(auth);
     oauth_gate_init(&self->gate);
+    self->gate.turns_away = turns_away;
+    self->gate.user = of;
     self->links = mem_array(count, sizeof(oauth_guard_link *));
     bay_err err = self->links != NULL ? BAY_OK : BAY_ERR_NOMEM;
     for (size_t i = 0; err == BAY_OK && i < count; i++) {

@@ -12,6 +12,7 @@ enum { RETRY_BYTES = 16 };
 /* A request whose check waits. */
 typedef struct gate_request {
     list_link link;
+    const oauth_gate *gate;
     oauth_guard *guard; /* one reference */
     oauth_check *check;
     front_hold *hold;
@@ -108,18 +109,24 @@ static void gate_request_free(gate_request *self)
     mem_free(self);
 }
 
+static bool turns_away(const oauth_gate *self, const auth_principal *who, front_refusal *out)
+{
+    return self->turns_away != NULL && self->turns_away(self->user, who, out);
+}
+
 static void on_checked(void *user, oauth_verdict verdict, const auth_principal *principal,
                        const oauth_refusal *refusal)
 {
     gate_request *self = user;
     front_hold *hold = self->hold;
     front_refusal out = {.text = ""};
+    bool may_enter = verdict == OAUTH_GOOD && !turns_away(self->gate, principal, &out);
     if (verdict != OAUTH_GOOD) {
         refuse_as(self->guard, refusal, self->bases[0], self->endpoint,
                   http_exchange_arena(front_hold_request(hold)->exchange), &out);
     }
     gate_request_free(self);
-    front_hold_end(hold, verdict == OAUTH_GOOD ? FRONT_GO : FRONT_REFUSE, principal, &out);
+    front_hold_end(hold, may_enter ? FRONT_GO : FRONT_REFUSE, principal, &out);
 }
 
 static void on_left(void *user)
@@ -131,6 +138,7 @@ static void on_left(void *user)
 
 void oauth_gate_init(oauth_gate *self)
 {
+    *self = (oauth_gate){.turns_away = NULL};
     list_init(&self->waiting);
 }
 
@@ -164,6 +172,7 @@ front_verdict oauth_gate_identify(oauth_gate *self, oauth_guard_link *link,
         one->bases[i] = place->bases[i];
     }
     here.bases = one->bases;
+    one->gate = self;
     one->endpoint = place->endpoint;
     one->guard = oauth_guard_ref(oauth_guard_link_guard(link));
     oauth_refusal refusal;
@@ -182,8 +191,13 @@ front_verdict oauth_gate_identify(oauth_gate *self, oauth_guard_link *link,
         refuse_as(one->guard, &refusal, one->bases[0], one->endpoint,
                   http_exchange_arena(request->exchange), out);
     }
+    bool may_enter = verdict == OAUTH_GOOD && !turns_away(self, *out_principal, out);
+    if (verdict == OAUTH_GOOD && !may_enter) {
+        principal_unref(*out_principal);
+        *out_principal = NULL;
+    }
     gate_request_free(one);
-    return verdict == OAUTH_GOOD ? FRONT_GO : FRONT_REFUSE;
+    return may_enter ? FRONT_GO : FRONT_REFUSE;
 }
 
 /* ---- addresses ------------------------------------------------------------------------------- */

@@ -14,6 +14,9 @@ enum { OAUTH_BASES = 8 }; /* of one place; further ones are left out */
 
 typedef struct oauth_gate {
     list waiting;
+    /* True: whoever proved who he is does not come in, as `out` says. NULL: everybody does. */
+    bool (*turns_away)(void *user, const auth_principal *who, front_refusal *out);
+    void *user;
 } oauth_gate;
 
 void oauth_gate_init(oauth_gate *self);

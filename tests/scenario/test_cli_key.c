@@ -1,5 +1,5 @@
-/* patchbay key, as a person or a script runs it: keys are shown once, listed without their secrets,
- * revoked by name or ID; and what is wrong is said. */
+/* patchbay key and block, as a person or a script runs it: keys are shown once, listed without their secrets,
+ * revoked by name or ID; callers are blocked and let in again; and what is wrong is said. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,8 +23,8 @@ static char said[TEXT_BYTES]; /* on both streams */
 static int run(const char *words, const char *streams)
 {
     char command[1024];
-    (void)snprintf(command, sizeof(command), "%s/patchbay key %s -c %s %s", BAY_TEST_BINARY_DIR,
-                   words, config_path, streams);
+    (void)snprintf(command, sizeof(command), "%s/patchbay %s -c %s %s", BAY_TEST_BINARY_DIR, words,
+                   config_path, streams);
     int ends[2];
     int status = 0;
     size_t len = 0;
@@ -69,28 +69,49 @@ static void keys_come_and_go(void **state)
     (void)state;
     char key[128], id[32], words[64];
     configure("store: %s/store\nmcpServers: {a: {command: x}}\n");
-    expect(run("list", "2>&1"), 0, "");
+    expect(run("key list", "2>&1"), 0, "");
     assert_string_equal(said, "");
-    expect(run("new ci --scope 'notes.read use' --expires 90d", "2>/dev/null"), 0, "pbk_");
+    expect(run("key new ci --scope 'notes.read use' --expires 90d", "2>/dev/null"), 0, "pbk_");
     (void)snprintf(key, sizeof(key), "%.*s", (int)strcspn(said, "\n"), said);
     assert_int_equal(strlen(said), strlen(key) + 1); /* nothing else on stdout */
     (void)snprintf(id, sizeof(id), "%.16s", key + 4);
     assert_int_equal(strlen(key), 4 + 16 + 1 + 43);
-    expect(run("new ci", "2>&1"), 0, "this is shown once; the key's ID is ");
-    expect(run("list", "2>&1"), 0, id);
+    expect(run("key new ci", "2>&1"), 0, "this is shown once; the key's ID is ");
+    expect(run("key list", "2>&1"), 0, id);
     expect(0, 0, "  ci  notes.read use\n");
     assert_null(strstr(said, key + 21)); /* the secret */
-    expect(run("list --json", "2>&1"), 0, "[{\"id\":\"");
+    expect(run("key list --json", "2>&1"), 0, "[{\"id\":\"");
     expect(0, 0, "\"name\":\"ci\",\"scopes\":\"notes.read use\",\"madeAt\":");
     assert_null(strstr(said, key + 21));
-    expect(run("revoke ci", "2>&1"), 1, "several API keys have that name: give the ID of one");
-    (void)snprintf(words, sizeof(words), "revoke %s", id);
+    expect(run("key revoke ci", "2>&1"), 1, "several API keys have that name: give the ID of one");
+    (void)snprintf(words, sizeof(words), "key revoke %s", id);
     expect(run(words, "2>&1"), 0, "is revoked: a gateway that runs takes it for 10 s at most");
     expect(run(words, "2>&1"), 1, "there is no API key of that name or ID");
-    expect(run("revoke ci", "2>&1"), 0, "is revoked");
-    expect(run("list", "2>&1"), 0, "");
+    expect(run("key revoke ci", "2>&1"), 0, "is revoked");
+    expect(run("key list", "2>&1"), 0, "");
     assert_string_equal(said, "");
-    expect(run("new bot --json", "2>/dev/null"), 0, "\"expiresAt\":0,\"key\":\"pbk_");
+    expect(run("key new bot --json", "2>/dev/null"), 0, "\"expiresAt\":0,\"key\":\"pbk_");
+}
+
+static void callers_are_blocked_and_let_in_again(void **state)
+{
+    (void)state;
+    configure("store: %s/store\nmcpServers: {a: {command: x}}\n");
+    expect(run("block", "2>&1"), 0, "");
+    assert_string_equal(said, "");
+    expect(run("block 'CN=box,O=Example'", "2>&1"), 0,
+           "CN=box,O=Example is turned away within 5 s");
+    expect(run("block ann", "2>&1"), 0, "ann is turned away within 5 s");
+    expect(run("block ann", "2>&1"), 0, "ann is turned away within 5 s");
+    expect(run("block", "2>&1"), 0, "CN=box,O=Example\n");
+    expect(0, 0, "ann\n");
+    assert_int_equal(strlen(said), strlen("CN=box,O=Example\nann\n"));
+    expect(run("block ann --lift", "2>&1"), 0, "ann may come in again within 5 s");
+    expect(run("block ann --lift", "2>&1"), 1, "ann is not blocked");
+    expect(run("block --json", "2>&1"), 0, "[\"CN=box,O=Example\"]");
+    expect(run("block --lift", "2>&1"), 2, "--lift needs a SUBJECT");
+    expect(run("block a b", "2>&1"), 2, "\"b\" is too much");
+    expect(run("key list --lift", "2>&1"), 2, "--lift is no option of key");
 }
 
 static void what_is_wrong_is_said(void **state)
@@ -101,28 +122,28 @@ static void what_is_wrong_is_said(void **state)
         int code;
         const char *text;
     } cases[] = {
-        {"", 2, "use it so: patchbay key new NAME | list | revoke NAME"},
-        {"make ci", 2, "use it so: patchbay key "},
-        {"new", 2, "use it so: patchbay key "},
-        {"new a b", 2, "use it so: patchbay key "},
-        {"list a", 2, "use it so: patchbay key "},
-        {"list --scope a", 2, "--scope and --expires are for key new"},
-        {"new ci --scope 'a  b'", 2, "--scope needs scopes separated by single spaces"},
-        {"new ci --scope ' a'", 2, "--scope needs scopes separated by single spaces"},
-        {"new ci --scope 'a\"b'", 2, "--scope needs scopes separated by single spaces"},
-        {"new ci --expires never", 2, "--expires needs a duration up to 3650d"},
-        {"new ci --expires 0d", 2, "--expires needs a duration up to 3650d"},
-        {"new ci --expires 4000d", 2, "--expires needs a duration up to 3650d"},
-        {"new \"$(printf 'a\\nb')\"", 2, "the name of a key is one line of text"},
+        {"key", 2, "use it so: patchbay key new NAME | list | revoke NAME"},
+        {"key make ci", 2, "use it so: patchbay key "},
+        {"key new", 2, "use it so: patchbay key "},
+        {"key new a b", 2, "use it so: patchbay key "},
+        {"key list a", 2, "use it so: patchbay key "},
+        {"key list --scope a", 2, "--scope and --expires are for key new"},
+        {"key new ci --scope 'a  b'", 2, "--scope needs scopes separated by single spaces"},
+        {"key new ci --scope ' a'", 2, "--scope needs scopes separated by single spaces"},
+        {"key new ci --scope 'a\"b'", 2, "--scope needs scopes separated by single spaces"},
+        {"key new ci --expires never", 2, "--expires needs a duration up to 3650d"},
+        {"key new ci --expires 0d", 2, "--expires needs a duration up to 3650d"},
+        {"key new ci --expires 4000d", 2, "--expires needs a duration up to 3650d"},
+        {"key new \"$(printf 'a\\nb')\"", 2, "the name of a key is one line of text"},
     };
     configure("store: %s/store\nmcpServers: {a: {command: x}}\n");
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         expect(run(cases[i].words, "2>&1"), cases[i].code, cases[i].text);
     }
     configure("mcpServers: {a: {command: x}}\n# %s\n");
-    expect(run("list", "2>&1"), 6, "the configuration has no store, where API keys are kept");
+    expect(run("key list", "2>&1"), 6, "the configuration has no store, where API keys are kept");
     configure("store: %s/none/store\nmcpServers: {a: {command: x}}\n");
-    expect(run("list", "2>&1"), 6, "none/store");
+    expect(run("key list", "2>&1"), 6, "none/store");
 }
 
 static int make_folder(void **state)
@@ -149,6 +170,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keys_come_and_go),
+        cmocka_unit_test(callers_are_blocked_and_let_in_again),
         cmocka_unit_test(what_is_wrong_is_said),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

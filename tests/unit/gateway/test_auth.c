@@ -6,6 +6,7 @@
 #include "unit/auth/jose_rig.h" /* before what takes the word "fail" */
 
 #include "auth/api_key.h"
+#include "auth/block.h"
 #include "store/store.h"
 #include "support/gateway_rig.h"
 
@@ -385,6 +386,28 @@ static void on_closed(void *user)
     *(bool *)user = true;
 }
 
+static void put_row(bay_str table, bay_str key, bay_str value)
+{
+    bay_diag diag = {.text = ""};
+    loop *on = NULL;
+    store *rows = NULL;
+    bool is_done = false;
+    assert_int_equal(loop_new(&on), BAY_OK);
+    assert_int_equal(store_open_sqlite(on, str_of(store_path), NULL, &rows, &diag), BAY_OK);
+    store_put_request request = {.table = table, .key = key, .value = value, .expected = STORE_ANY};
+    assert_int_equal(store_put(rows, &request, on_put, &is_done), BAY_OK);
+    while (!is_done) {
+        (void)loop_turn(on, 10);
+    }
+    is_done = false;
+    store_close(rows, on_closed, &is_done);
+    while (!is_done) {
+        (void)loop_turn(on, 10);
+    }
+    store_free(rows);
+    loop_free(on);
+}
+
 /* As `patchbay key new` does it, in a process of its own. */
 static void make_key(const char *name, uint64_t expires_at_ms, char out[API_KEY_BYTES])
 {
@@ -392,33 +415,13 @@ static void make_key(const char *name, uint64_t expires_at_ms, char out[API_KEY_
                    .scopes = STR("use"),
                    .made_at_ms = 1,
                    .expires_at_ms = expires_at_ms};
-    bay_diag diag = {.text = ""};
-    loop *on = NULL;
-    store *keys = NULL;
-    bool is_done = false;
     bay_str id;
     buf value;
     buf_init(&value, API_KEY_ROW_BYTES);
     assert_int_equal(api_key_make(&row, out), BAY_OK);
     assert_true(api_key_id(str_of(out), &id));
     api_key_row_write(&row, &value);
-    assert_int_equal(loop_new(&on), BAY_OK);
-    assert_int_equal(store_open_sqlite(on, str_of(store_path), NULL, &keys, &diag), BAY_OK);
-    store_put_request request = {.table = STR(API_KEY_TABLE),
-                                 .key = id,
-                                 .value = buf_view(&value),
-                                 .expected = STORE_ABSENT};
-    assert_int_equal(store_put(keys, &request, on_put, &is_done), BAY_OK);
-    while (!is_done) {
-        (void)loop_turn(on, 10);
-    }
-    is_done = false;
-    store_close(keys, on_closed, &is_done);
-    while (!is_done) {
-        (void)loop_turn(on, 10);
-    }
-    store_free(keys);
-    loop_free(on);
+    put_row(STR(API_KEY_TABLE), id, buf_view(&value));
     buf_fini(&value);
 }
 
@@ -449,6 +452,28 @@ static void an_api_key_is_as_good_as_its_row(void **state)
     it = call(&self, "/mcp", "a.echo", "X-API-Key: pbk_0011223344556677_none\r\n");
     expect(&it, 401, "error=\"invalid_token\"");
     assert_int_equal(rig_log_count(key), 0);
+    rig_close(&self);
+}
+
+static void who_is_blocked_stays_out(void **state)
+{
+    (void)state;
+    gateway_rig self;
+    char good[API_KEY_BYTES], bad[API_KEY_BYTES], fields[300], block[DIGEST_TEXT_BYTES + 1];
+    assert_int_equal(block_key(STR("mallory"), block), BAY_OK);
+    put_row(STR(BLOCK_TABLE), str_of(block), STR("mallory"));
+    make_key("alice", 0, good);
+    make_key("mallory", 0, bad);
+    open_gateway(&self, "{" TIMES "'store':'%s','auth':{'apiKeys':true}," SERVERS "}", store_path);
+    for (int i = 0; i < 4; i++) { /* also what is remembered, on both workers */
+        (void)snprintf(fields, sizeof(fields), "X-API-Key: %s\r\n", bad);
+        said it = call(&self, "/mcp", "a.echo", fields);
+        expect(&it, 403, "Cache-Control: no-store");
+        expect_without(&it, "WWW-Authenticate");
+        (void)snprintf(fields, sizeof(fields), "X-API-Key: %s\r\n", good);
+        it = call(&self, "/mcp", "a.echo", fields);
+        expect(&it, 200, "good");
+    }
     rig_close(&self);
 }
 
@@ -556,6 +581,7 @@ int main(void)
         cmocka_unit_test(a_scope_that_one_call_needs_is_named),
         cmocka_unit_test(a_profile_may_demand_other_things),
         cmocka_unit_test(an_api_key_is_as_good_as_its_row),
+        cmocka_unit_test(who_is_blocked_stays_out),
         cmocka_unit_test(an_address_that_fails_often_waits),
         cmocka_unit_test(a_reload_changes_who_comes_in),
         cmocka_unit_test(from_elsewhere_the_address_must_be_said),
