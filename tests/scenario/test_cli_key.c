@@ -7,6 +7,9 @@
 
 #include <cmocka.h>
 
+#include <openssl/evp.h> /* without it there is no digest of a key, and no key */
+#include <sqlite3.h>     /* keys are in a store on disk */
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

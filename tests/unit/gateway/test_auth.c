@@ -2,6 +2,7 @@
  * API keys of its store, profiles with an `auth` of their own; what those who may not come in are
  * told; and a reload. */
 #include <openssl/evp.h> /* without it there is nothing to verify with */
+#include <sqlite3.h>     /* and nowhere to keep keys */
 
 #include "unit/auth/jose_rig.h" /* before what takes the word "fail" */
 
