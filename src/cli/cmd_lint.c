@@ -1,4 +1,4 @@
-/* lint: what is wrong with definitions. */
+/* lint: attacks and mistakes in definitions. */
 #include "base/err.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -8,17 +8,19 @@
 #include "cli/definitions.h"
 #include "cli/print.h"
 #include "cli/say.h"
+#include "cli/silences.h"
+#include "cli/tokens.h"
+#include "trust/lint.h"
 #include "trust/relations.h"
 
-enum { NAMES = 1000000, SILENCE_BYTES = 1 << 20 };
+enum { NAMES = 1000000 };
 
 typedef struct linter {
     const cli_arguments *arguments;
     const config *settings; /* NULL: none is needed */
     scanner *scan;
     scan_rule_set *rules;
-    trust_silences *silences;
-    buf silence_text;
+    cli_silences *silences;
     cli_definitions *servers;
     size_t count;
     const trust_definitions **looked_at; /* those of the servers */
@@ -52,59 +54,10 @@ static cli_exit take_rules(linter *self)
     return CLI_EXIT_OK;
 }
 
-/* "RULE ITEM: REASON", one a line; what follows # at a line's start is a comment. */
-static cli_exit take_silence_file(linter *self, const char *name)
-{
-    cli_exit code = cli_agent_read_file(name, "--silence", &self->silence_text);
-    if (code != CLI_EXIT_OK) {
-        return code;
-    }
-    bay_str rest = buf_view(&self->silence_text);
-    for (unsigned line = 1; rest.len > 0; line++) {
-        bay_str text = str_head(rest, str_find(rest, '\n'));
-        bay_diag diag = {0};
-        rest = str_from(rest, text.len + 1);
-        text = str_ends(text, STR("\r")) ? str_head(text, text.len - 1) : text;
-        text = str_trim(text);
-        if (text.len == 0 || text.at[0] == '#') {
-            continue;
-        }
-        size_t colon = str_find(text, ':');
-        while (colon + 1 < text.len && text.at[colon + 1] != ' ') { /* one of a URI */
-            colon += 1 + str_find(str_from(text, colon + 1), ':');
-        }
-        if (trust_silences_add(self->silences, str_head(text, colon), str_from(text, colon + 1),
-                               &diag) != BAY_OK) {
-            cli_say("%s:%u: %s", name, line, diag.text);
-            return CLI_EXIT_USAGE;
-        }
-    }
-    return CLI_EXIT_OK;
-}
-
-static cli_exit take_silences(linter *self)
-{
-    self->silences = mem_zalloc(sizeof(*self->silences));
-    if (self->silences == NULL) {
-        return fail(BAY_ERR_NOMEM);
-    }
-    for (size_t i = 0; self->settings != NULL && i < self->settings->silence.count; i++) {
-        const config_pair *pair = &self->settings->silence.at[i];
-        bay_diag diag = {0};
-        if (trust_silences_add(self->silences, pair->name, pair->value, &diag) != BAY_OK) {
-            cli_say("silence: %s", diag.text);
-            return CLI_EXIT_CONFIG;
-        }
-    }
-    return self->arguments->silence_file != NULL
-               ? take_silence_file(self, self->arguments->silence_file)
-               : CLI_EXIT_OK;
-}
-
 static void say_unused(const linter *self)
 {
-    for (size_t i = 0; i < self->silences->count; i++) {
-        const trust_silence *silence = &self->silences->at[i];
+    for (size_t i = 0; i < self->silences->all.count; i++) {
+        const trust_silence *silence = &self->silences->all.at[i];
         if (silence->used == 0 && self->arguments->target_kind == CLI_TARGET_NONE) {
             cli_say("no finding matches the silence \"%.*s %.*s\": remove it",
                     BAY_STR(silence->rule), BAY_STR(silence->item));
@@ -177,12 +130,41 @@ static bay_err scan_server(linter *self, size_t which)
                               &self->report);
         if (err == BAY_OK) {
             err = trust_findings_add_scan(&self->findings, &self->report, of->server, item,
-                                          self->silences);
+                                          &self->silences->all);
         }
     }
     map_fini(&own);
     map_fini(&others);
     return err;
+}
+
+/* Their form, and what their tools cost. */
+static bay_err lint_servers(linter *self)
+{
+    size_t all_tools = 0;
+    size_t all_tokens = 0;
+    bay_err err = BAY_OK;
+    for (size_t i = 0; err == BAY_OK && i < self->count; i++) {
+        const trust_definitions *of = &self->servers[i].all;
+        size_t tools = 0;
+        size_t tokens = 0;
+        for (size_t k = 0; k < of->count; k++) {
+            if (of->items[k].kind == TRUST_TOOL) {
+                tools++;
+                tokens += cli_tokens_of_tool(of->items[k].value);
+            }
+        }
+        err = trust_lint_run(&self->findings, of, &self->silences->all);
+        err = err == BAY_OK ? trust_lint_budget(&self->findings, of->server, tools, tokens,
+                                                &self->silences->all)
+                            : err;
+        all_tools += tools;
+        all_tokens += tokens;
+    }
+    return err == BAY_OK && self->count > 1
+               ? trust_lint_budget(&self->findings, STR("(all)"), all_tools, all_tokens,
+                                   &self->silences->all)
+               : err;
 }
 
 /* ---- the answer ------------------------------------------------------------------------------ */
@@ -229,7 +211,9 @@ static cli_exit run(linter *self)
         }
     }
     cli_exit code = take_rules(self);
-    code = code == CLI_EXIT_OK ? take_silences(self) : code;
+    if (code == CLI_EXIT_OK) {
+        code = cli_silences_load(self->arguments, self->settings, &self->silences);
+    }
     if (code != CLI_EXIT_OK) {
         return code;
     }
@@ -239,8 +223,10 @@ static cli_exit run(linter *self)
         self->looked_at[i] = &self->servers[i].all;
         err = scan_server(self, i);
     }
+    err = err == BAY_OK ? lint_servers(self) : err;
     if (err == BAY_OK) {
-        err = trust_relations_add(&self->findings, self->looked_at, self->count, self->silences);
+        err = trust_relations_add(&self->findings, self->looked_at, self->count,
+                                  &self->silences->all);
     }
     if (err != BAY_OK) {
         return fail(err);
@@ -256,15 +242,13 @@ int cmd_lint(const cli_arguments *arguments)
 {
     linter self = {.arguments = arguments};
     trust_findings_init(&self.findings);
-    buf_init(&self.silence_text, SILENCE_BYTES);
     cli_exit code = run(&self);
     for (size_t i = 0; i < self.count; i++) {
         cli_definitions_fini(&self.servers[i]);
     }
     mem_free(self.servers);
     mem_free(self.looked_at);
-    mem_free(self.silences);
-    buf_fini(&self.silence_text);
+    cli_silences_free(self.silences);
     trust_findings_fini(&self.findings);
     scan_rule_set_free(self.rules);
     scanner_free(self.scan);
