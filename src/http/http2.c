@@ -1,4 +1,4 @@
-/* What both sides of HTTP/2 need: memory for nghttp2, fields, output. */
+/* Shared by both sides of HTTP/2: memory for nghttp2, fields, output. */
 #include "http/http2.h"
 
 #include "base/mem.h"
@@ -9,7 +9,7 @@ enum { GOAWAY_BYTES = 17 };
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-/* Before each block; keeps what follows aligned. */
+/* Precedes each block, and keeps the block aligned. */
 typedef struct heap_block {
     _Alignas(16) list_link link;
 } heap_block;
@@ -108,7 +108,7 @@ void http2_fields_add(http2_fields *self, bay_str name, bay_str value)
     buf_append(&self->values, &field, sizeof(field));
 }
 
-/* RFC 9113 section 8.2.2: fields about the connection have no place in HTTP/2. */
+/* RFC 9113 section 8.2.2: connection-specific fields are not allowed in HTTP/2. */
 static bool is_of_connection(bay_str name)
 {
     return exchange_field_is_ours(name) || str_eq_nocase(name, STR("proxy-connection")) ||
@@ -153,8 +153,8 @@ static void count_frame(http2_meter *self)
     bool has_stream = (head[5] & 0x7f) != 0 || head[6] != 0 || head[7] != 0 || head[8] != 0;
     self->skip = (uint32_t)head[0] << 16 | (uint32_t)head[1] << 8 | (uint32_t)head[2];
     self->have = 0;
-    /* RFC 9113 section 6.3: PRIORITY of stream 0 MUST be a connection error. nghttp2 does not look
-     * at these frames where we said SETTINGS_NO_RFC7540_PRIORITIES. */
+    /* RFC 9113 section 6.3: PRIORITY of stream 0 MUST be a connection error. nghttp2 does not check
+     * these frames after SETTINGS_NO_RFC7540_PRIORITIES was sent. */
     self->is_broken = self->is_broken || (head[3] == NGHTTP2_PRIORITY && !has_stream);
     if (head[3] == NGHTTP2_RST_STREAM) {
         self->resets++;
@@ -204,7 +204,7 @@ void http2_meter_data(http2_meter *self, const nghttp2_frame *frame, size_t *exc
     if (data >= framing || is_end) {
         earn(self, HTTP2_EARNED + 1);
     } else if (data > 0) {
-        earn(self, 1); /* it is of use, but earns nothing beside itself */
+        earn(self, 1); /* it is useful itself, but makes up for no other frame */
     }
 }
 
@@ -233,7 +233,7 @@ bay_err http2_pump(nghttp2_session *session, net_socket *socket, buf *scratch, u
         if (scratch->err != BAY_OK) {
             return scratch->err;
         }
-        /* of a server's session frames of data are there already: http2_on_send_data */
+        /* in a server's session the data frames are there already: http2_on_send_data */
         bool is_batch = scratch->len >= HTTP2_BATCH_BYTES;
         if (is_batch) {
             bay_err err = write_batch(socket, scratch, written);

@@ -1,4 +1,4 @@
-/* One call over HTTP/2: what it says, what comes back, what its owner is told. */
+/* One call over HTTP/2: its request, its reply, its events. */
 #include "base/err.h"
 #include "base/mem.h"
 #include "http/http2.h"
@@ -47,7 +47,7 @@ static bay_err put_target(buf *scratch, buf *out, const uri *url)
     return scratch->err;
 }
 
-/* Checked here, so that what is kept needs no checks when it is sent. */
+/* Checked here, so that stored fields need no checks when they are sent. */
 static bay_err put_fields(buf *out, const http_call_spec *spec)
 {
     http2_fields checked;
@@ -192,7 +192,7 @@ static http2_call *call_of(nghttp2_session *session, int32_t id)
     return more != NULL && more->err == BAY_OK ? more : NULL;
 }
 
-/* The reply is not to be had: the stream ends, the owner will be told. */
+/* The reply cannot be received: the stream ends, the owner will be told. */
 static int spoil(http2_line *line, http2_call *more, bay_err err)
 {
     more->err = err;
@@ -250,7 +250,8 @@ static int on_data_chunk(nghttp2_session *session, uint8_t flags, int32_t id, co
     (void)flags;
     http2_line *line = user;
     http2_call *more = call_of(session, id);
-    /* The connection's window is open to all: what one call does not take is bounded by its own. */
+    /* All calls share the connection's window, which is opened at once; a call's own window limits
+     * what it leaves unread. */
     if (nghttp2_session_consume_connection(session, len) == NGHTTP2_ERR_NOMEM) {
         return NGHTTP2_ERR_CALLBACK_FAILURE;
     }
@@ -381,7 +382,7 @@ static void detach(http2_call *more)
     }
     more->has_stream = false;
     if (!line->is_dropped) {
-        loop_defer(line->client->loop, &line->task); /* what is free now, what is to be said */
+        loop_defer(line->client->loop, &line->task); /* free capacity, and events that are due */
     }
 }
 
@@ -390,7 +391,7 @@ void http2_call_leave(http_call *self)
     detach(self->http2);
 }
 
-/* Once more, from the start. */
+/* Sends it once more, from the start. */
 void http2_call_send_again(http2_call *more)
 {
     http_call *call = more->call;
@@ -408,7 +409,7 @@ void http2_call_send_again(http2_call *more)
     }
 }
 
-/* Calls `use` with a table of what the block says. BAY_ERR_NOMEM: not called. */
+/* Calls `use` with a table of the block's fields. BAY_ERR_NOMEM: not called. */
 static bay_err tell_block(http2_call *more, http2_block *block, bool is_trailers)
 {
     http_call *call = more->call;
@@ -417,7 +418,7 @@ static bay_err tell_block(http2_call *more, http2_block *block, bool is_trailers
     if (count > 0 && fields == NULL) {
         return BAY_ERR_NOMEM;
     }
-    buf text = block->text; /* the owner may end the call in there */
+    buf text = block->text; /* the owner may end the call inside */
     buf_init(&block->text, SIZE_MAX / 2);
     const char *at = text.at;
     for (size_t i = 0; i < count; i++) {
@@ -439,7 +440,7 @@ static bay_err tell_block(http2_call *more, http2_block *block, bool is_trailers
     return BAY_OK;
 }
 
-/* Each of these is false once the call is over. */
+/* Each of these returns false when the call is over. */
 static bool tell_head(http2_call *more)
 {
     http_call *call = more->call;
@@ -472,7 +473,7 @@ static bool tell_body(http2_call *more)
         call_ask(call, more->body_bytes, 0);
     }
     if (goes_on && more->held.cap == 0) {
-        more->held = held; /* its memory serves on */
+        more->held = held; /* its memory is reused */
         buf_clear(&more->held);
     } else {
         buf_fini(&held);

@@ -1,14 +1,14 @@
-/* Calls over HTTP/2: few connections ("lines") an origin, many calls on each.
+/* Calls over HTTP/2: few connections ("lines") per origin, many calls on each.
  *
- * As on the server's side, nghttp2's callbacks only note what came; each call has what its owner is
- * still to be told (head, body, trailers, end) and joins the line's `due`. Owners are called when
- * nghttp2 has returned. What a paused call gets is kept, and its stream's window is not opened
- * again: the other calls of the line go on, since the connection's window is opened at once.
+ * As on the server's side, nghttp2's callbacks only note what arrived; each call has its pending
+ * events (head, body, trailers, end) and joins the line's `due`. Owners are called when nghttp2 has
+ * returned. Data of a paused call is kept, and its stream's window is not opened again; the other
+ * calls of the line continue, because the connection's window is opened at once.
  *
  * A call that its peer refused (REFUSED_STREAM, or above the last stream of a GOAWAY) was not
- * looked at, and goes out again on another line, at most HTTP2_TRIES times. One whose line broke
- * goes out again under the rule of HTTP/1.1: the line had served before, no byte of a reply came,
- * and it may run twice. */
+ * processed, and is sent again on another line, at most HTTP2_TRIES times. If its line broke, a
+ * call is sent again under the rule of HTTP/1.1: the line had served before, no byte of a reply was
+ * received, and the call may run twice. */
 #include "base/err.h"
 #include "base/mem.h"
 #include "http/http2.h"
@@ -59,7 +59,7 @@ void http2_lines_free(http_client *client)
     }
 }
 
-/* The connection is no more: what became of each of its calls? */
+/* The connection has ended: decides for each of its calls. */
 static void line_end(http2_line *self, bay_err err, const char *text)
 {
     bool may_be_stale = self->has_served && err == BAY_ERR_CLOSED;
@@ -76,7 +76,7 @@ static void line_end(http2_line *self, bay_err err, const char *text)
         more->has_stream = false;
         bool is_unheard = !call->was_sent || (may_be_stale && call->may_run_twice);
         if (http2_call_is_whole(more)) {
-            http2_call_due(self, more); /* its owner is told by and by */
+            http2_call_due(self, more); /* its owner is told later */
         } else if (self->has_served && !more->has_head && more->tries < HTTP2_TRIES && is_unheard) {
             http2_call_send_again(more);
         } else {
@@ -240,7 +240,7 @@ bay_err http2_call_start(http_call *self)
 
 static void tell_all(http2_line *self)
 {
-    /* One round: a call that is paused, or sent again, does not come back in it. */
+    /* One round: a call that is paused or sent again does not return in it. */
     list round;
     list_init(&round);
     for (list_link *link; (link = list_pop(&self->due)) != NULL;) {
@@ -251,7 +251,7 @@ static void tell_all(http2_line *self)
     }
 }
 
-/* False: the line is gone. */
+/* False: the line is freed. */
 static bool write_out(http2_line *self)
 {
     if (!self->is_connected || self->is_blocked || self->is_dropped) {
@@ -273,7 +273,7 @@ static bool write_out(http2_line *self)
     return true;
 }
 
-/* nghttp2 wants nothing more of this connection. */
+/* nghttp2 needs nothing more of this connection. */
 static bool is_finished(const http2_line *self)
 {
     return self->is_connected && !nghttp2_session_want_read(self->session) &&

@@ -1,5 +1,5 @@
-/* The place of http2_client.c in a library that is built without HTTP/2: a call that wants it is
- * refused, so nothing else of it is reached. */
+/* Replaces http2_client.c in a library without HTTP/2: calls that need it are refused, so nothing
+ * else of it is called. */
 #include "base/check.h"
 #include "http/http_client_internal.h"
 

@@ -1,4 +1,4 @@
-/* What the files of HTTP/2's client side share: http2_client.c (lines) and http2_call.c (calls).
+/* Shared by the files of HTTP/2's client side: http2_client.c (lines) and http2_call.c (calls).
  * Invariants: http2_client.c. */
 #ifndef HTTP_HTTP2_LINE_H
 #define HTTP_HTTP2_LINE_H
@@ -8,20 +8,20 @@
 
 enum {
     HTTP2_TRIES = 3,
-    USELESS_MAX = 10000,       /* frames that change nothing, less four for each that does … */
-    USELESS_WINDOW_MS = 10000, /* … within so long */
+    USELESS_MAX = 10000,       /* frames without effect, minus four for each with one … */
+    USELESS_WINDOW_MS = 10000, /* … within this time */
 };
 
 struct http2_line {
     list_link link; /* in its origin's lines, or the client's dead ones */
     http_client *client;
     http_origin *origin;
-    net_socket *socket; /* NULL: gone */
+    net_socket *socket; /* NULL: ended */
     nghttp2_session *session;
     http2_heap heap;
     list calls;
     list due;
-    http2_call *in_head; /* whose head has begun to come; NULL: none */
+    http2_call *in_head; /* whose head is being received; NULL: none */
     loop_task task;
     buf scratch;
     uint64_t written;
@@ -32,12 +32,12 @@ struct http2_line {
     bool is_blocked;
     bool is_ending; /* it takes no more calls */
     bool is_dropped;
-    bool is_failing; /* it ends as soon as nghttp2 has returned */
-    bool is_over;    /* the connection is gone, but not all is told that came on it */
+    bool is_failing; /* it ends when nghttp2 has returned */
+    bool is_over;    /* the connection has ended, but events of it are pending */
     bool has_served;
 };
 
-/* A head or trailers, being read or to be told. */
+/* A head or trailers, being read or to be reported. */
 typedef struct http2_block {
     buf text;    /* names and values */
     buf lengths; /* theirs */
@@ -48,11 +48,11 @@ struct http2_call {
     http2_line *line;  /* NULL: none, or not any more */
     list_link link;    /* of the line's calls */
     list_link turn;    /* in the line's due */
-    size_t fields_end; /* in call->request; behind it is the body */
+    size_t fields_end; /* in call->request; the body follows */
     size_t body_from;
     http2_block head;
     http2_block trailers;
-    buf held; /* of the body, to be told */
+    buf held; /* of the body, to be reported */
     uint64_t body_bytes;
     uint64_t heard_ms; /* when data came last */
     size_t excess;     /* of the body: as http1_body's */
@@ -65,17 +65,17 @@ struct http2_call {
     bool has_head;
     bool is_head_due;
     bool is_over; /* the stream is closed */
-    bay_err err;  /* what we found wrong with the reply */
+    bay_err err;  /* what this side found wrong with the reply */
 };
 
 /* http2_call.c */
 bay_err http2_call_submit(http2_line *line, http2_call *more) BAY_MUST_CHECK;
 void http2_call_due(http2_line *line, http2_call *more);
 void http2_call_send_again(http2_call *more);
-void http2_call_tell(http2_call *more); /* what is due, unless the call is paused */
-/* Is all of the reply there? */
+void http2_call_tell(http2_call *more); /* pending events, unless the call is paused */
+/* Whether the whole reply was received. */
 bool http2_call_is_whole(const http2_call *more);
-/* For a session of our own side. */
+/* For a session of the client's side. */
 void http2_client_callbacks(nghttp2_session_callbacks *callbacks);
 
 #endif

@@ -1,5 +1,5 @@
-/* Streams of HTTP/2 on their way out: replies, streams, trailers, resets. Everything here only
- * queues; http2_turn writes. */
+/* Output of HTTP/2 streams: replies, streams, trailers, resets. Everything here only queues;
+ * http2_turn writes. */
 #include "base/mem.h"
 #include "http/http2.h"
 
@@ -43,7 +43,7 @@ static void write_later(http2_stream *self)
     loop_defer(self->connection->server->loop, &self->connection->task);
 }
 
-/* The connection still takes what is queued. */
+/* Whether the connection still accepts output. */
 static bool is_served(const http2_stream *self)
 {
     return self->exchange.is_given && !self->is_gone && self->connection->state == HTTP_SHARED &&
@@ -58,7 +58,7 @@ void http2_stream_reset(http2_stream *self, uint32_t code)
     }
     http2_stream_set_state(self, HTTP_CLOSING);
     if (!http2->heap.has_failed) {
-        /* Fails for memory only: the connection ends of that. */
+        /* Fails only for lack of memory, which ends the connection. */
         (void)nghttp2_submit_rst_stream(http2->session, NGHTTP2_FLAG_NONE, self->id, code);
     }
     write_later(self);
@@ -107,7 +107,7 @@ int http2_on_send_data(nghttp2_session *session, nghttp2_frame *frame, const uin
     http2_connection *http2 = user;
     http_server *server = self->connection->server;
     if (server->head.len >= HTTP2_BATCH_BYTES) {
-        return NGHTTP2_ERR_WOULDBLOCK; /* until that is with the socket */
+        return NGHTTP2_ERR_WOULDBLOCK; /* until the socket has it */
     }
     if (queued_of(self) < len) {
         return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
@@ -127,7 +127,8 @@ int http2_on_send_data(nghttp2_session *session, nghttp2_frame *frame, const uin
     return 0;
 }
 
-/* nghttp2 asks for the next bytes of a body: how many there are; http2_on_send_data sends them. */
+/* nghttp2 asks for the next bytes of a body: returns their number; http2_on_send_data sends them.
+ */
 static ssize_t read_out(nghttp2_session *session, int32_t id, uint8_t *at, size_t cap,
                         uint32_t *flags, nghttp2_data_source *source, void *user)
 {
@@ -201,7 +202,7 @@ static bool has_no_body(int status)
     return status == 204 || status == 304;
 }
 
-/* Room for exactly a large reply: a buffer that doubles would hold up to twice as much. */
+/* Reserves exactly the size of a large reply: doubling would hold up to twice as much. */
 static bool reserve_large(buf *out, size_t bytes)
 {
     char *at = out->cap < bytes ? mem_resize(out->at, bytes) : out->at;
@@ -238,7 +239,7 @@ static bay_err reply(http2_stream *self, int status, const http_field *fields, s
     return err;
 }
 
-/* Has the connection its fill of what waits already, and its peer does not read? */
+/* Whether enough waits on the connection already and its peer does not read. */
 static bool is_beyond(const http2_stream *self, size_t bytes)
 {
     size_t queued = self->connection->http2->queued;
@@ -316,10 +317,10 @@ bay_err http2_stream_open(http_exchange *exchange, int status, const http_field 
     return BAY_OK;
 }
 
-/* Bytes are there, or there will be none. */
+/* Bytes are ready, or none will follow. */
 static void resume(http2_stream *self)
 {
-    /* Fails when nghttp2 does not wait for it, or did not send the head yet: it will ask. */
+    /* Fails if nghttp2 does not wait for it, or has not sent the head yet: then it will ask. */
     (void)nghttp2_session_resume_data(self->connection->http2->session, self->id);
     write_later(self);
 }
@@ -353,7 +354,8 @@ bay_err http2_stream_write(http_exchange *exchange, bay_str bytes)
     return BAY_ERR_AGAIN;
 }
 
-/* The fields are the caller's only for the call: copied, and pointed at once they do not move. */
+/* The fields are valid during the call only: copied, and pointed to when they do not move any more.
+ */
 static bay_err keep_trailers(http2_stream *self, const http_field *trailers, size_t count)
 {
     buf *bytes = &self->trailer_bytes;

@@ -1,7 +1,7 @@
-/* Streams of HTTP/2 on their way in: heads, bodies, and why they are refused. What nghttp2 checks
- * already is not checked again: field names in lower case, clean values, pseudo-header fields once
- * and first, no fields of the connection, as many bytes as content-length says (a stream that
- * breaks these is reset). */
+/* Input of HTTP/2 streams: heads, bodies, and refusals. What nghttp2 checks is not checked again:
+ * field names in lower case, valid values, pseudo-header fields once and first, no
+ * connection-specific fields, as many bytes as content-length says (a stream that violates these is
+ * reset). */
 #include "http/http2.h"
 #include "http/pace.h"
 #include "wire/chars.h"
@@ -43,7 +43,7 @@ static void refuse_later(http2_stream *self, uint16_t status, const char *text)
     }
 }
 
-/* Copies text behind the head; every view into it follows. */
+/* Appends text to the head; all views into it are moved along. */
 static bool http2_request_keep(http2_stream *self, bay_str text, bay_str *out)
 {
     http_memory *memory = self->exchange.memory;
@@ -118,7 +118,7 @@ int http2_on_header(nghttp2_session *session, const nghttp2_frame *frame, const 
         return NGHTTP2_ERR_CALLBACK_FAILURE;
     }
     if (self->refusal != NULL || self->state != HTTP_HEAD) {
-        return 0; /* of a request that is refused; trailers, which nobody here reads */
+        return 0; /* of a refused request; trailers, which are not read here */
     }
     bay_str field = {(const char *)name, name_len};
     bay_str content = {(const char *)value, value_len};
@@ -140,7 +140,7 @@ static void remove_field(http1_head *head, uint32_t at)
     head->field_count--;
 }
 
-/* RFC 9113 section 8.2.3: crumbs of Cookie are one field again before anyone reads them. */
+/* RFC 9113 section 8.2.3: parts of Cookie are joined before anyone reads them. */
 static void join_cookies(http2_stream *self)
 {
     http1_head *head = &self->exchange.memory->head;
@@ -169,7 +169,7 @@ static void join_cookies(http2_stream *self)
     buf_fini(&joined);
 }
 
-/* Host is what :authority says, for whoever knows HTTP/1.1's fields. */
+/* Host gets the value of :authority, for code that knows HTTP/1.1's fields. */
 static void settle_host(http2_stream *self)
 {
     http1_head *head = &self->exchange.memory->head;
@@ -240,13 +240,13 @@ static void invite_body(http2_connection *http2, http2_stream *self)
     }
     http2_fields_clear(&http2->fields);
     http2_fields_add(&http2->fields, STR(":status"), STR("100"));
-    /* Without memory for it the peer sends the body when it has waited for long enough. */
+    /* Without memory for it the peer sends the body after its own time-out. */
     (void)nghttp2_submit_headers(http2->session, NGHTTP2_FLAG_NONE, self->id, NULL,
                                  http2_fields_at(&http2->fields),
                                  http2_fields_count(&http2->fields), NULL);
 }
 
-/* `bytes` more of the body have come. */
+/* `bytes` more of the body have arrived. */
 static void set_body_deadline(http2_stream *self, size_t bytes)
 {
     uint64_t now = http2_now(self->connection->http2);
@@ -317,7 +317,7 @@ int http2_on_data(nghttp2_session *session, uint8_t flags, int32_t id, const uin
     return 0;
 }
 
-/* Nobody sends a body octet by octet by mistake: such streams count as resets do. */
+/* A body in single bytes is no accident: such streams count like resets. */
 static void count_framing(http2_connection *http2, http2_stream *self, const nghttp2_frame *frame)
 {
     http2_meter_data(&http2->meter, frame, &self->excess);

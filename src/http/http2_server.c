@@ -1,4 +1,4 @@
-/* A connection of the server that speaks HTTP/2: its session, what its frames cost, its turns, its
+/* A server connection that uses HTTP/2: its session, the cost of its frames, its iterations, its
  * end. Invariants: http2.h. */
 #include "base/log.h"
 #include "base/mem.h"
@@ -40,7 +40,7 @@ static void stream_free(http2_stream *self)
     mem_free(self);
 }
 
-/* A stream as new, with the buffers of one that is over. */
+/* A new stream, with the buffers of an ended one. */
 static http2_stream *stream_take(http2_connection *http2)
 {
     list_link *link = list_pop(&http2->spare);
@@ -82,7 +82,7 @@ http2_stream *http2_stream_new(http2_connection *http2, int32_t id)
     }
     memory->head_len = 0;
     memory->head = (http1_head){.fields = memory->fields, .minor = 1};
-    if (!buf_reserve(&memory->input, 512)) { /* so that no view of it is ever NULL's */
+    if (!buf_reserve(&memory->input, 512)) { /* so that no view of it is NULL */
         server_memory_give(server, memory);
         stream_free(self);
         return NULL;
@@ -97,7 +97,7 @@ http2_stream *http2_stream_new(http2_connection *http2, int32_t id)
     return self;
 }
 
-/* Out of the books; its memory goes soon. */
+/* Removes it from all lists; its memory is freed later. */
 static void http2_stream_forget(http2_stream *self)
 {
     http2_connection *http2 = self->connection->http2;
@@ -165,7 +165,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
     return 0;
 }
 
-/* A reply is with the socket, or we had to reset a stream for what the peer did to it. */
+/* A reply was passed to the socket, or this side reset a stream because of the peer. */
 static int on_sent(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
     http2_connection *self = user;
@@ -187,7 +187,7 @@ static int on_sent(nghttp2_session *session, const nghttp2_frame *frame, void *u
     stream->exchange.outcome = HTTP_COMPLETE;
     self->meter.resets -= self->meter.resets > 0 && stream->exchange.is_given ? 1 : 0;
     if (!stream->is_whole) {
-        /* RFC 9113 section 8.1: the rest of the request is of no interest. */
+        /* RFC 9113 section 8.1: the rest of the request is not needed. */
         return nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, stream->id,
                                          NGHTTP2_NO_ERROR) == NGHTTP2_ERR_NOMEM
                    ? NGHTTP2_ERR_CALLBACK_FAILURE
@@ -245,11 +245,11 @@ static void dispatch(http2_stream *stream)
     server->options.handler->request(server->options.user, exchange);
 }
 
-/* No new work for a peer that does not read the replies there are, and little for one that has said
- * that it would not read them: a handler elsewhere could make all of them before the first waits.
- * While peers that do not read hold half of what may wait in this process, a request whose reply
- * could not leave either waits for its window: to make its reply would take time from those who
- * read theirs, and end somebody. */
+/* No new work for a peer that does not read its replies, and little for one whose windows are
+ * closed: a handler on another thread could make all replies before the first one waits. While
+ * peers that do not read hold half of what may wait in this process, a request whose reply could
+ * not be sent either waits for its window: making its reply would take time from peers that read,
+ * and end another stream. */
 static bool has_room(const http2_connection *self)
 {
     const list_link *next = list_first(&self->ready);
@@ -267,7 +267,7 @@ static bool has_room(const http2_connection *self)
     return (self->pending < HTTP2_SHUT_REQUESTS || window > 0) && !(is_scarce && is_narrow);
 }
 
-/* One stream that something is due for; false: there is none. Any of this may end everything. */
+/* Serves one stream with something due; false: none. Any of this may end everything. */
 static bool serve_one(http2_connection *self)
 {
     list_link *link = list_pop(&self->over);
@@ -306,7 +306,7 @@ static bool is_live(const http2_connection *self)
     return self->connection->state == HTTP_SHARED;
 }
 
-/* What is left of the connection is our last words. */
+/* The rest of the connection is these last bytes. */
 static void close_with(http2_connection *self, uint32_t code)
 {
     http_connection *connection = self->connection;
@@ -336,7 +336,7 @@ static void write_out(http2_connection *self)
     }
 }
 
-/* Has the peer sent more than it may of what costs us and brings it nothing? */
+/* Whether the peer has sent more frames without effect than it may. */
 static void check_meter(http2_connection *self)
 {
     const http_server_limits *limits = limits_of(self);
@@ -347,7 +347,7 @@ static void check_meter(http2_connection *self)
     if (!resets && self->meter.useless <= limits->control_frames) {
         return;
     }
-    if (!self->is_failing) { /* one line a connection, however much came at once */
+    if (!self->is_failing) { /* one log line per connection, however many frames came at once */
         LOG(LOG_WARN, "http", "connection from %s ended: %s", self->connection->peer,
             resets ? "too many of its streams are reset or no HTTP"
                    : "too many frames of it change nothing");
@@ -355,7 +355,7 @@ static void check_meter(http2_connection *self)
     http2_server_fail(self, NGHTTP2_ENHANCE_YOUR_CALM);
 }
 
-/* Is it over, by its peer's fault or for lack of memory? */
+/* Whether it has ended, by its peer's fault or for lack of memory. */
 static bool has_failed(http2_connection *self)
 {
     if (self->heap.has_failed) {
@@ -421,7 +421,7 @@ static void on_data(void *user, bay_str bytes)
     server_leave(server);
 }
 
-/* A peer that ends its half has no more to say, not even that it has read. */
+/* A peer that ends its half sends nothing more, not even acknowledgements. */
 static void on_eof(void *user)
 {
     http_connection *connection = user;
@@ -576,7 +576,7 @@ uint64_t http2_sent_bytes(const http_connection *connection)
     return connection->http2->sent;
 }
 
-/* nghttp2 is not called any more: the connection is not HTTP_SHARED from here on. */
+/* nghttp2 is not called any more: from here on the connection is not HTTP_SHARED. */
 void http2_drop_queued(http_connection *connection)
 {
     http2_connection *self = connection->http2;
@@ -603,7 +603,7 @@ void http2_free(http_connection *connection)
     connection->http2 = NULL;
 }
 
-/* For whoever walks the connections: a turn may end any of them. */
+/* For walks over the connections, any of which an iteration may end. */
 static void turn_later(http2_connection *self)
 {
     loop_defer(self->connection->server->loop, &self->connection->task);
@@ -638,7 +638,7 @@ void http2_drain(http_connection *connection)
 
 /* --- limits in time --------------------------------------------------------------------------- */
 
-/* True: a peer that takes too little of what the socket has for it was cut. */
+/* True: the peer was disconnected because it reads too slowly. */
 static bool sweep_socket(http2_connection *self, uint64_t now)
 {
     http_connection *connection = self->connection;
@@ -655,7 +655,7 @@ static bool sweep_socket(http2_connection *self, uint64_t now)
     return now >= self->stall_end_ms;
 }
 
-/* Is anybody there? */
+/* Checks that the peer is there. */
 static void sweep_silence(http2_connection *self, uint64_t now)
 {
     uint32_t most = limits_of(self)->write_timeout_ms;
@@ -671,15 +671,15 @@ static void sweep_silence(http2_connection *self, uint64_t now)
     }
 }
 
-/* An end waits for the window, too: nghttp2 sends it in a DATA frame, as it may be of no bytes. */
+/* An end waits for the window, too: nghttp2 sends it in a DATA frame, which may be empty. */
 static bool waits_for_peer(const http2_stream *stream)
 {
     return stream->state == HTTP_REPLYING ||
            (stream->state == HTTP_STREAMING && stream->out.len > stream->out_from);
 }
 
-/* What the peer has done for this stream. While its bytes are on their way, or others' before
- * them, that is what the peer acknowledges of the connection, else how far it opens the window. */
+/* The peer's progress for this stream: while bytes are under way, what the peer has acknowledged of
+ * the connection, otherwise how far it opens the window. */
 static uint64_t moved_for(const http2_stream *stream, uint64_t acknowledged)
 {
     const http2_connection *self = stream->connection->http2;
@@ -689,7 +689,8 @@ static uint64_t moved_for(const http2_stream *stream, uint64_t acknowledged)
     return is_on_its_way ? acknowledged : stream->moved;
 }
 
-/* One stream: a body that does not come, a window that stays shut. `sharers`: streams that wait. */
+/* One stream: a body that does not arrive, a window that stays closed. `sharers`: streams that
+ * wait. */
 static void sweep_stream(http2_stream *stream, uint64_t now, uint64_t acknowledged,
                          uint32_t sharers)
 {
@@ -750,7 +751,7 @@ void http2_sweep(http_connection *connection, uint64_t now)
         }
     }
     if (list_is_empty(&self->streams)) {
-        free_spare(self); /* an idle connection keeps nothing of ours */
+        free_spare(self); /* an idle connection keeps no buffers */
         http2_fields_fini(&self->fields);
         http2_fields_init(&self->fields);
     }

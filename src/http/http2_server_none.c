@@ -1,5 +1,5 @@
-/* The place of http2_server.c in a library that is built without HTTP/2: nothing begins it, so
- * nothing of it is ever asked for. */
+/* Replaces http2_server.c in a library without HTTP/2: nothing begins a session, so nothing else is
+ * called. */
 #include "base/check.h"
 #include "http/http_internal.h"
 

@@ -1,9 +1,9 @@
-/* What a connection's peer has not read: the rest of a reply that HTTP/1.1 has no room for in its
+/* What a connection's peer has not read: the rest of an HTTP/1.1 reply that does not fit in the
  * socket, and the debt of either version in the account of the process (http/reply_account.h).
  *
- * A reply goes to the socket in pieces: a piece more is handed over when the socket has written the
- * one before. So a reply waits once, as it was made, and can be dropped at any time; beside it the
- * socket holds one piece, encrypted where TLS is. */
+ * A reply is passed to the socket in pieces: the next piece follows when the socket has written the
+ * previous one. So a reply waits once, in its original form, and can be dropped at any time; the
+ * socket holds one piece of it, encrypted if TLS is used. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "http/http_internal.h"
@@ -29,7 +29,7 @@ static uint64_t taken_bytes(const http_connection *self, uint64_t sent)
 uint64_t connection_moved(const http_connection *self, uint64_t sent, uint64_t *taken)
 {
     uint64_t now = taken_bytes(self, sent);
-    uint64_t moved = now > *taken ? now - *taken : 0; /* TLS adds to what is left */
+    uint64_t moved = now > *taken ? now - *taken : 0; /* TLS increases what remains */
     *taken += moved;
     return moved;
 }
@@ -48,7 +48,7 @@ static void drop_rest(http_backlog *self)
     self->from = 0;
 }
 
-/* Its peer has read nothing for the longest time while too much waits in this process. */
+/* Its peer has made no progress for the longest time while too much waits in this process. */
 static void end_debt(reply_debt *debt)
 {
     http_backlog *self = CONTAINER_OF(debt, http_backlog, debt);
@@ -114,7 +114,7 @@ bool connection_account(http_connection *self)
 
 /* --- in pieces -------------------------------------------------------------------------------- */
 
-/* The part of the spans that begins `from` bytes into them, a piece at most; returns its bytes. */
+/* The part of the spans that begins at `from`, at most one piece; returns its bytes. */
 static size_t cut(const bay_str *spans, size_t count, size_t from, bay_str out[SPANS])
 {
     size_t bytes = 0;
@@ -140,7 +140,7 @@ static bay_err hand_over(http_connection *self, const bay_str *spans, size_t cou
     return err;
 }
 
-/* Room for exactly what waits: a buffer that doubles would hold up to twice as much. */
+/* Reserves exactly what waits: doubling would hold up to twice as much. */
 static bool reserve_rest(buf *rest, size_t bytes)
 {
     if (bytes <= rest->cap - rest->len || rest->len + bytes < REST_KEPT) {
@@ -176,7 +176,7 @@ static bay_err keep_rest(http_connection *self, const bay_str *spans, size_t cou
         from -= skipped;
         buf_str(&backlog->rest, str_from(spans[i], skipped));
     }
-    /* `drained` has to mean that the socket takes the next piece. */
+    /* `drained` must mean that the socket takes the next piece. */
     socket_set_limits(self->socket, 1, self->server->options.limits.stream_max_bytes);
     return BAY_ERR_AGAIN;
 }

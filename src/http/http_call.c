@@ -1,4 +1,4 @@
-/* One call and the connection it runs on: sending, the reply, its end. States and invariants:
+/* One call and its connection: sending, the reply, the end. States and invariants:
  * http_client_internal.h. */
 #include "base/mem.h"
 #include "base/str.h"
@@ -19,7 +19,8 @@ void channel_free(http_channel *self)
     mem_free(self);
 }
 
-/* Out of the pool, out of the books; the socket ends by itself. The call, if any, is left alone. */
+/* Removes it from the pool and all lists; the socket ends by itself. The call, if any, is not
+ * affected. */
 void channel_drop(http_channel *self)
 {
     if (self->is_dropped) {
@@ -46,7 +47,7 @@ void channel_drop(http_channel *self)
     origin_release(client, self->origin);
 }
 
-/* After a reply: the next call that waits, or the pool. */
+/* After a reply: serves the next waiting call, or returns to the pool. */
 static void channel_rest(http_channel *self)
 {
     http_client *client = self->client;
@@ -154,7 +155,7 @@ bay_err http_call_start(http_call *self)
 
 /* --- ending ----------------------------------------------------------------------------------- */
 
-/* Takes the call out of everything; afterwards only its owner may be told. */
+/* Removes the call from everything; afterwards only its owner may be told. */
 void call_leave(http_call *self)
 {
     http_client *client = self->client;
@@ -198,7 +199,7 @@ void http_call_cancel(http_call *self)
     http_client_leave(client);
 }
 
-/* The reply is whole. */
+/* The reply is complete. */
 static void http_call_finish(http_channel *channel, bool is_reusable)
 {
     http_call *call = channel->call;
@@ -238,7 +239,7 @@ static void channel_end(http_channel *self, bay_err reason, const char *text)
                     call->may_run_twice;
     if (is_stale) {
         self->call = NULL;
-        bay_err err = call_connect(call); /* before the drop gives the slot to another */
+        bay_err err = call_connect(call); /* before the drop gives the slot to another call */
         channel_drop(self);
         if (err != BAY_OK) {
             call->channel = NULL;
@@ -255,7 +256,7 @@ static void channel_end(http_channel *self, bay_err reason, const char *text)
 
 /* --- time ------------------------------------------------------------------------------------- */
 
-/* Without memory for a timer the call goes on without its time-out. */
+/* Without memory for a timer the call continues without its time-out. */
 static void arm(http_call *self, uint64_t at_ms)
 {
     loop *on = self->client->loop;
@@ -284,7 +285,7 @@ void call_end_head(http_call *self)
     }
 }
 
-/* Its owner hears what comes when it comes, and there may be nothing to say for long. */
+/* Its owner gets bytes as they arrive, and silence is normal. */
 static bool is_stream(const http_field *fields, size_t count)
 {
     bay_str type = http1_field_find(fields, count, STR("content-type"));
@@ -385,18 +386,18 @@ static void read_body(http_channel *self, bay_str bytes)
             call->events->body(call->user, data);
         }
         if (self->call != call) {
-            return; /* it was ended in there */
+            return; /* it was ended inside */
         }
         call_ask(call, self->body.total, self->body.remaining);
     }
 }
 
-/* The head that was read last is final: tells it; false when the call ended meanwhile. */
+/* The head that was read last is final: reports it; false: the call ended meanwhile. */
 static bool begin_reply(http_channel *self, const http1_head *head)
 {
     http_call *call = self->call;
     http_reader *reader = self->reader;
-    self->reader = NULL; /* stays ours until the views were used */
+    self->reader = NULL; /* kept until the views are not used any more */
     self->keep_alive = head->keep_alive;
     bay_diag diag = {0};
     if (call->draft != NULL &&
@@ -433,7 +434,7 @@ static bool need_reader(http_channel *self)
     return true;
 }
 
-/* Reads one head; in place when it lies in one read. BAY_ERR_AGAIN: all bytes are taken. */
+/* Reads one head, in place if one read has all of it. BAY_ERR_AGAIN: all bytes are consumed. */
 static bay_err read_head(http_channel *self, bay_str bytes, http1_head *out, size_t *out_used)
 {
     http_reader *reader = self->reader;
@@ -471,7 +472,7 @@ static void feed(http_channel *self, bay_str bytes)
 {
     http_call *call = self->call;
     if (call == NULL) {
-        channel_drop(self); /* a reply that nobody asked for */
+        channel_drop(self); /* a reply without a request */
         return;
     }
     self->has_reply_bytes = true;
@@ -595,7 +596,7 @@ void http_call_pause(http_call *self)
     }
 }
 
-/* What was held goes on first, then how the connection ended, then reading. */
+/* Processes held bytes first, then the end of the connection, then reads on. */
 static void on_resume(void *argument)
 {
     http_channel *self = argument;
@@ -617,10 +618,10 @@ static void on_resume(void *argument)
     http_client_leave(client);
 }
 
-/* Neither its owner nor a want of room holds it back any more. */
+/* Neither its owner nor the account pauses it any more. */
 static void call_go_on(http_call *self)
 {
-    self->until_ms = 0; /* the peer could not go on */
+    self->until_ms = 0; /* the peer could not make progress */
     if (self->http2 != NULL) {
         http2_call_resume(self);
         return;
@@ -644,7 +645,7 @@ void http_call_resume(http_call *self)
 static void http_call_ask(http_call *self, size_t bytes)
 {
     if (!reply_room_ask(self->client->rooms, &self->room, bytes, loop_now_ms(self->client->loop))) {
-        client_arm_sweep(self->client); /* which sees to those that wait for long */
+        client_arm_sweep(self->client); /* which checks those that wait for long */
     }
 }
 
@@ -653,7 +654,7 @@ void call_ask(http_call *self, uint64_t have, uint64_t promised)
     if (have + promised <= REPLY_ROOM_SMALL || self->client->rooms == NULL || self->is_stream) {
         return;
     }
-    size_t most = self->client->limits.reply_bytes; /* to believe of a promise */
+    size_t most = self->client->limits.reply_bytes; /* the largest promise that is believed */
     http_call_ask(self, (size_t)have + (promised < most ? (size_t)promised : most));
 }
 

@@ -1,5 +1,5 @@
-/* The HTTP client: origins and their pools, requests written once, the sweep of idle connections.
- * What happens on a connection is http_call.c; states and invariants: http_client_internal.h. */
+/* The HTTP client: origins and their pools, requests, the sweep of idle connections. http_call.c
+ * has what happens on a connection; states and invariants: http_client_internal.h. */
 #include "http/http_client.h"
 
 #include "base/err.h"
@@ -79,7 +79,7 @@ static http_call *call_take(http_client *self)
     }
     http_call *call = mem_zalloc(sizeof(http_call));
     if (call != NULL) {
-        /* as large as the caller's own body; credentials may stand in its fields */
+        /* as large as the caller's own body; its fields may have credentials */
         buf_init_secret(&call->request, SIZE_MAX / 2);
         loop_timer_init(&call->timer, call_on_timer, call);
     }
@@ -247,14 +247,14 @@ void client_arm_sweep(http_client *self)
     }
 }
 
-/* Closes idle channels whose time is over; true while there is more to watch. */
+/* Closes idle channels whose time is over; true: there is more to watch. */
 static bool sweep_origin(http_client *self, http_origin *origin, uint64_t now)
 {
     origin->users++;
     for (list_link *link; (link = list_first(&origin->idle)) != NULL;) {
         http_channel *channel = CONTAINER_OF(link, http_channel, link);
         if (now - channel->idle_since_ms < self->limits.idle_timeout_ms) {
-            break; /* those behind it are younger */
+            break; /* later ones are younger */
         }
         channel_drop(channel);
     }
@@ -265,7 +265,7 @@ static bool sweep_origin(http_client *self, http_origin *origin, uint64_t now)
     return has_more;
 }
 
-/* Removes origins after a walk: the map must not change while it is walked. */
+/* Frees origins after a walk: the map must not change while it is walked. */
 static void release_all(http_client *self, list *origins)
 {
     for (list_link *link; (link = list_pop(origins)) != NULL;) {
@@ -302,7 +302,7 @@ static void on_sweep(void *argument)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-/* Fields that say how the message is framed are ours to write. */
+/* Fields about message framing are set here. */
 static bool is_ours(bay_str name)
 {
     return str_eq_nocase(name, STR("content-length")) ||
@@ -367,7 +367,7 @@ static bay_err write_request(http_client *self, buf *out, const http_call_spec *
     return out->err;
 }
 
-/* `scratch` holds the parts of a URL that nobody has parsed. */
+/* `scratch` holds the parts of a URL that was not parsed before. */
 static bay_err read_url(const http_call_spec *spec, uri *scratch, const uri **out, bool *out_is_tls,
                         bay_diag *diag)
 {
@@ -508,7 +508,7 @@ bay_err http_client_new(loop *runs_on, const http_client_options *options, http_
         mem_free(self);
         return BAY_ERR_NOMEM;
     }
-    if (self->limits.streams_per_connection == 0) { /* bounds filled in by hand for HTTP/1.1 */
+    if (self->limits.streams_per_connection == 0) { /* limits that were set for HTTP/1.1 */
         self->limits.streams_per_connection = http_client_default_limits.streams_per_connection;
     }
     if (self->limits.http2_connections == 0) {
@@ -560,7 +560,7 @@ void http_client_free(http_client *self)
     list_init(&unused);
     while (map_next(&self->origins, &cursor, &key, &value)) {
         http_origin *origin = value;
-        origin->users++; /* keeps the map as it is while it is walked */
+        origin->users++; /* keeps the map unchanged while it is walked */
         for (list_link *link; (link = list_first(&origin->idle)) != NULL;) {
             channel_drop(CONTAINER_OF(link, http_channel, link));
         }

@@ -1,6 +1,6 @@
-/* The HTTP/1.1 client: keep-alive pools per origin on one loop. A call is one request and its
+/* The HTTP client: pools of connections per origin on one loop. A call is one request and its
  * reply; it ends exactly once, by `end` or by `failed`, unless http_call_cancel ended it first;
- * after that its handle is gone. No event runs inside http_client_call, http_call_cancel, _pause or
+ * then its handle is invalid. No event runs inside http_client_call, http_call_cancel, _pause or
  * _resume; an event may do anything: begin calls, cancel, pause, free the client. Members that are
  * NULL are skipped. */
 #ifndef HTTP_HTTP_CLIENT_H
@@ -18,21 +18,21 @@ typedef struct http_call http_call;
 typedef struct http_client_limits {
     uint32_t connections_per_origin; /* 256; further calls queue */
     uint32_t queue_per_origin;       /* 10,000; beyond: BAY_ERR_BUSY */
-    uint32_t idle_timeout_ms; /* 4,000, less than servers wait: pooled connection without a call */
+    uint32_t idle_timeout_ms; /* 4,000, less than servers use: pooled connection without a call */
     uint32_t connect_timeout_ms; /* 10,000: DNS, TCP and TLS together */
-    uint32_t head_timeout_ms;    /* 10,000: of a reply, from its first byte to its end; 0: none */
-    /* 60,000: a reply's body slower than http/pace.h asks for; 0: none. A call's idle_ms goes
-     * before. */
+    uint32_t head_timeout_ms;    /* 10,000: of a reply's head, from its first byte on; 0: none */
+    /* 60,000: a reply's body slower than http/pace.h requires; 0: none. A call's idle_ms has
+     * precedence. */
     uint32_t body_timeout_ms;
     size_t head_bytes;    /* 64 KiB */
     uint32_t head_fields; /* 200 */
-    size_t body_bytes;    /* 0: unbounded, the receiver bounds it */
-    /* 0: not counted. Bodies of more than REPLY_ROOM_SMALL wait at their source while they and the
-     * replies that peers have not read are more than this in the process (net/reply_room.h). */
+    size_t body_bytes;    /* 0: no limit, the receiver limits it */
+    /* 0: not counted. Bodies of more than REPLY_ROOM_SMALL wait at their source while the account
+     * of the process is above this (net/reply_room.h). */
     size_t reply_bytes;
-    uint32_t framing_rest_ms; /* 1,000 of silence: what a reply's framing was ahead is forgiven */
-    /* HTTP/2: connections of one origin are made while all there are carry this many calls, or as
-     * many as their peers allow. */
+    uint32_t framing_rest_ms; /* 1,000 of silence: then a reply's excess of framing is reset */
+    /* HTTP/2: a further connection of one origin is opened when each existing one carries this many
+     * calls, or as many as its peer allows. */
     uint32_t streams_per_connection; /* 100 */
     uint32_t http2_connections;      /* 4 per origin; further calls queue */
 } http_client_limits;
@@ -75,22 +75,24 @@ struct http_authority {
 typedef struct http_client_options {
     http_client_limits limits;
     tls_context *tls; /* for https; NULL: system trust store; borrowed */
-    /* Which addresses may be connected to (net/address); NULL: all. A call to none that may fails
-     * with BAY_ERR_DENIED. Redirects are never followed: a reply of 3xx is a reply. */
+    /* Which addresses may be connected to (net/address); NULL: all. A call without a permitted
+     * address fails with BAY_ERR_DENIED. Redirects are never followed: a reply of 3xx is a reply.
+     */
     socket_permit permit;
     void *permit_user;
 } http_client_options;
 
 typedef struct http_call_events {
-    /* Status and fields of the reply; views live for the call only. */
+    /* Status and fields of the reply; views are valid during the call only. */
     void (*head)(void *user, int status, const http_field *fields, size_t count);
     /* The next bytes of the body; borrowed for the call. */
     void (*body)(void *user, bay_str bytes);
     void (*end)(void *user);
-    /* was_sent: bytes of the request may have reached the peer (so a retry may run it twice). */
+    /* was_sent: bytes of the request may have reached the peer (so a retry may execute it twice).
+     */
     void (*failed)(void *user, bay_err err, bool was_sent, const char *text);
-    /* HTTP/2: the fields behind the body, before `end`; views live for the call only. A reply that
-     * is one head has none: they are its fields. */
+    /* HTTP/2: the fields after the body, before `end`; views are valid during the call only. A
+     * reply that is only a head has none: they are its fields. */
     void (*trailers)(void *user, const http_field *fields, size_t count);
     /* With an authority: the call begins, or ends, to wait for fields. */
     void (*waits)(void *user, bool is_waiting);
@@ -99,19 +101,19 @@ typedef struct http_call_events {
 typedef struct http_call_spec {
     bay_str method;
     bay_str url;             /* http:// or https://; fragments are not sent */
-    const struct uri *parts; /* of `url`, from a caller that keeps them; NULL: it is parsed */
+    const struct uri *parts; /* of `url`, if the caller has them; NULL: it is parsed */
     const http_field *fields;
     size_t field_count;
-    bay_str body;       /* copied only as far as the kernel does not take it at once */
-    bool may_run_twice; /* a POST that the peer may have executed may be sent again (see below) */
+    bay_str body;       /* copied only if the kernel does not take all of it at once */
+    bool may_run_twice; /* a POST may be sent again although it may have been executed */
     bool has_body;      /* send Content-Length even when it is empty */
-    /* HTTP/2: by ALPN on https, by prior knowledge on http. A peer that does not speak it fails the
-     * call: there is no falling back. BAY_ERR_UNSUPPORTED in a library without HTTP/2. */
+    /* HTTP/2: by ALPN on https, by prior knowledge on http. If the peer does not support it, the
+     * call fails without a fallback. BAY_ERR_UNSUPPORTED in a library without HTTP/2. */
     bool is_http2;
-    uint32_t timeout_ms; /* to the reply's head; 0: none */
-    /* Of an event stream or a reply of gRPC: between two reads of the body; 0: none. Of any other:
-     * the credit that http/pace.h has for the body; 0: body_timeout_ms of the limits, or timeout_ms
-     * if that is longer. */
+    uint32_t timeout_ms; /* until the reply's head; 0: none */
+    /* Of an event stream or a gRPC reply: the time between two reads of the body; 0: none. Of
+     * others: the credit of http/pace.h for the body; 0: body_timeout_ms of the limits, or
+     * timeout_ms if that is longer. */
     uint32_t idle_ms;
     http_authority *authority; /* NULL: none; outlives the call. The request is kept for it. */
 } http_call_spec;
@@ -136,10 +138,10 @@ void http_call_authorized(http_call *self);
 void http_call_refused(http_call *self, bay_err err, const char *text);
 /* Ends it without an event; its connection is closed unless the reply was complete. */
 void http_call_cancel(http_call *self);
-void http_call_pause(http_call *self); /* no more `body` until resumed: back-pressure to the peer */
+void http_call_pause(http_call *self); /* no more `body` until resumed: back-pressure on the peer */
 void http_call_resume(http_call *self);
-/* How much of an event stream its owner holds by now, undecoded: as a body's bytes, they wait for
- * room. Of other replies everything counts that has come. */
+/* The bytes of an event stream that its owner holds undecoded: like a body's bytes, they are
+ * accounted. Of other replies all received bytes are counted. */
 void http_call_keep(http_call *self, size_t bytes);
 
 #endif

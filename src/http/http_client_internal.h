@@ -2,8 +2,7 @@
  *
  * A call:     QUEUED --> CONNECTING --> WAITING --> BODY --> OVER      (OVER also from everywhere)
  *                ^            ^            |  |
- *                |            +-- stale ---+  |  a pooled connection ended before any byte of a
- * reply
+ *                |            +-- stale ---+  |  a pooled connection ended before a reply began
  *             no slot                         |
  *           AUTHORIZING <------ refused ------+  with an authority only; a call may begin there
  * A channel (one connection): CONNECTING --> busy (has a call) <--> idle (in the pool) --> dropped
@@ -31,10 +30,10 @@
 #include "wire/uri.h"
 
 typedef struct http2_line http2_line; /* a connection of HTTP/2 */
-typedef struct http2_call http2_call; /* what a call on one has besides */
+typedef struct http2_call http2_call; /* the part of a call that only HTTP/2 needs */
 
 typedef struct http_origin {
-    list idle;  /* the last one is the warmest */
+    list idle;  /* the last one was used last */
     list queue; /* calls without a channel */
     list lines; /* HTTP/2 */
     uint32_t channels;
@@ -49,7 +48,7 @@ typedef struct http_origin {
     char bytes[];
 } http_origin;
 
-/* What reading a head needs; recycled. */
+/* The state of reading a head; reused. */
 typedef struct http_reader {
     struct http_reader *next;
     http1_parser parser;
@@ -61,14 +60,14 @@ typedef struct http_channel {
     list_link link; /* in the client's busy or dead channels, or its origin's idle ones */
     http_client *client;
     http_origin *origin;
-    net_socket *socket; /* NULL: gone */
+    net_socket *socket; /* NULL: ended */
     http_call *call;    /* NULL: idle */
     http_reader *reader;
     http1_body body;
-    buf held; /* came while the call was paused */
+    buf held; /* arrived while the call was paused */
     loop_task task;
     uint64_t idle_since_ms;
-    bay_err end; /* how it ended while the call was paused; BAY_OK: it has not */
+    bay_err end; /* how it ended while the call was paused; BAY_OK: it has not ended */
     bool is_reused;
     bool has_reply_bytes;
     bool keep_alive;
@@ -108,16 +107,16 @@ struct http_call {
     void *user;
     buf request;
     loop_timer timer;
-    uint64_t head_end_ms; /* when the head has to be there; 0: no bound */
-    uint64_t last_ms;     /* when the body last went on */
-    uint64_t until_ms;    /* when its time is over, unless it goes on; 0: the watch begins anew */
-    reply_room room;      /* what its body takes, and whether that waits */
+    uint64_t head_end_ms; /* deadline of the head; 0: none */
+    uint64_t last_ms;     /* time of the body's last progress */
+    uint64_t until_ms;    /* its deadline without progress; 0: the watch begins again */
+    reply_room room;      /* the body's account, and whether it waits */
     uint32_t timeout_ms;
-    uint32_t idle_ms; /* as the spec has it, from begin_body on as it counts; 0: no bound */
+    uint32_t idle_ms; /* as in the spec, from begin_body on the effective value; 0: none */
     http_call_state state;
     uint8_t interim; /* 1xx replies so far */
-    bool is_in_head; /* the head has begun to come, and its end has its own time */
-    bool is_stream;  /* the body may rest: silence counts, not its pace */
+    bool is_in_head; /* the head has begun to arrive and has its own time-out */
+    bool is_stream;  /* silence is limited, not the pace */
     bool is_paused;
     bool was_sent;
     bool is_head_method;
@@ -156,7 +155,7 @@ void http_client_leave(http_client *self); /* may free `self` */
 http_reader *client_reader_take(http_client *self);
 void client_reader_give(http_client *self, http_reader *reader);
 void origin_release(http_client *self, http_origin *origin);
-/* Gives waiting calls the connections they may have. */
+/* Gives waiting calls free connections. */
 void origin_kick(http_client *self, http_origin *origin);
 void client_arm_sweep(http_client *self);
 
@@ -187,35 +186,36 @@ void call_on_timer(void *argument);
 void channel_drop(http_channel *self);
 void channel_free(http_channel *self);
 
-/* The call is with its peer no more: takes it out of everything, its owner is told afterwards. */
+/* The call is not with its peer any more: removes it from everything; its owner is told afterwards.
+ */
 void call_leave(http_call *self);
-/* A head, interim or not, is there in part; an interim one is whole. */
+/* A head, interim or not, has partly arrived; an interim one is complete. */
 void call_begin_head(http_call *self);
 void call_end_head(http_call *self);
 void call_begin_body(http_call *self, const http_field *fields, size_t count);
-void call_moved(http_call *self, size_t bytes); /* so many more of the body came */
-/* `have` bytes of the body came, and its peer has promised more: from now on call_rests, if there
- * is no room for them. */
+void call_moved(http_call *self, size_t bytes); /* that many more bytes of the body arrived */
+/* `have` bytes of the body have arrived, and its peer has promised more: from now on call_rests, if
+ * the account has no room for them. */
 void call_ask(http_call *self, uint64_t have, uint64_t promised);
 void call_granted(reply_room *room);
-/* Nothing of the body is to be told or read: its owner's wish, or for want of room. */
+/* Nothing of the body is to be reported or read: paused by its owner, or by the account. */
 static inline bool call_rests(const http_call *self)
 {
     return self->is_paused || self->room.is_waiting;
 }
 
 /* HTTP/2 (http2_client.c; http2_client_none.c in a build without it). */
-/* What the call will say; before http2_call_start. BAY_ERR_UNSUPPORTED: not in this build. */
+/* Prepares the request; before http2_call_start. BAY_ERR_UNSUPPORTED: not in this build. */
 bay_err http2_call_prepare(http_call *self, const http_call_spec *spec, const uri *url,
                            bool is_tls) BAY_MUST_CHECK;
 bay_err http2_call_start(http_call *self) BAY_MUST_CHECK;
 void http2_call_leave(http_call *self);  /* of call_leave */
-void http2_call_free(http_call *self);   /* what the call has besides */
+void http2_call_free(http_call *self);   /* the HTTP/2 part of the call */
 void http2_call_resume(http_call *self); /* it is not paused any more */
 bool http2_origin_has_room(http_client *client, http_origin *origin);
-/* Ends lines that nobody used for long; true while there are others. */
+/* Ends lines that were idle for long; true: there are others. */
 bool http2_origin_sweep(http_client *client, http_origin *origin, uint64_t now);
-void http2_origin_drop(http_origin *origin); /* all its lines; their calls are gone */
+void http2_origin_drop(http_origin *origin); /* all its lines; they have no calls */
 void http2_lines_free(http_client *client);  /* of dead_lines */
 
 #endif

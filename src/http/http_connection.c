@@ -1,6 +1,5 @@
-/* One connection of the server, from its first byte to its end: reads requests one at a time, hands
- * them over, waits for their replies, and ends when anything is wrong. The states and invariants
- * stand in http_internal.h. */
+/* One server connection, from its first byte to its end: reads requests one at a time, passes them
+ * on, waits for their replies, and ends on any error. States and invariants: http_internal.h. */
 #include "base/mem.h"
 #include "http/http_internal.h"
 #include "http/pace.h"
@@ -55,8 +54,8 @@ static void set_idle_deadline(http_connection *self)
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-/* Tells the owner that the exchange is over. Nothing of the connection may be relied on after it
- * but its memory and its state. */
+/* Tells the owner that the exchange is over. Afterwards only the connection's memory and state are
+ * valid. */
 static void deliver_closed(http_connection *self)
 {
     http_exchange *exchange = &self->exchange;
@@ -119,8 +118,7 @@ void connection_close_gently(http_connection *self)
     socket_close(self->socket, LINGER_MS);
 }
 
-/* The last answer counts as sent and may still wait for a peer that reads slowly: as long as it
- * might while it was not. */
+/* The last answer counts as sent and may still wait for a slow peer, for the usual time. */
 static void close_after_answer(http_connection *self)
 {
     uint32_t most = limits_of(self)->write_timeout_ms;
@@ -138,7 +136,7 @@ void connection_refuse(http_connection *self, int status, const char *text)
     size_t count = status == 503 ? 2 : 1;
     if (exchange_write_head(self, status, plain, count, length, false, true) == BAY_OK) {
         body[0] = buf_view(&self->server->head);
-        (void)socket_write(self->socket, body, 3); /* a peer that is gone needs no answer */
+        (void)socket_write(self->socket, body, 3); /* a disconnected peer needs no answer */
     }
     connection_close_gently(self);
     exchange_release_memory(&self->exchange);
@@ -146,7 +144,7 @@ void connection_refuse(http_connection *self, int status, const char *text)
 
 /* --- handing over ----------------------------------------------------------------------------- */
 
-/* After a whole reply: the next request, or the end. */
+/* After a complete reply: the next request, or the end. */
 static void http_connection_settle(http_connection *self)
 {
     if (!self->exchange.is_given || self->exchange.outcome != HTTP_COMPLETE) {
@@ -155,7 +153,7 @@ static void http_connection_settle(http_connection *self)
     loop_undefer(self->server->loop, &self->task);
     deliver_closed(self);
     if (self->state != HTTP_REPLYING) {
-        return; /* the server was freed in there */
+        return; /* the server was freed inside */
     }
     give_cork(self);
     if (!self->keep_alive) {
@@ -221,7 +219,7 @@ void http_memory_rebase(http_memory *memory, const char *from)
     }
 }
 
-/* `bytes` more of the body have come. */
+/* `bytes` more of the body have arrived. */
 static void set_body_deadline(http_connection *self, size_t bytes)
 {
     uint32_t within = limits_of(self)->body_timeout_ms;
@@ -232,7 +230,7 @@ static void set_body_deadline(http_connection *self, size_t bytes)
     }
 }
 
-/* Each body has its bound, and so have all of them together; false: it has been refused. */
+/* Each body has its limit, and so have all of them together; false: it was refused. */
 static bool admit(http_connection *self, uint64_t more)
 {
     if (!server_admits(self->server, more)) {
@@ -247,7 +245,7 @@ static void charge(http_connection *self)
     http_memory_charge(self->server, self->exchange.memory);
 }
 
-/* More bytes of the body's buffer; false: the connection has been refused. */
+/* More bytes of the body's buffer; false: the connection was refused. */
 static bool body_append(http_connection *self, bay_str bytes)
 {
     http_memory *memory = self->exchange.memory;
@@ -265,7 +263,7 @@ static bool body_append(http_connection *self, bay_str bytes)
     return true;
 }
 
-/* Takes bytes of the body; returns how many. */
+/* Consumes bytes of the body; returns their number. */
 static size_t read_body(http_connection *self, bay_str bytes)
 {
     http_memory *memory = self->exchange.memory;
@@ -311,7 +309,7 @@ static void invite_body(http_connection *self)
     (void)socket_write_one(self->socket, (bay_str){invitation, sizeof(invitation) - 1});
 }
 
-/* The head is there and ends `used` bytes into `bytes`; the body follows. */
+/* The head ends at `used` in `bytes`; the body follows. */
 static size_t begin_body(http_connection *self, bay_str bytes, size_t used)
 {
     http_memory *memory = self->exchange.memory;
@@ -338,7 +336,7 @@ static size_t begin_body(http_connection *self, bay_str bytes, size_t used)
             return used + length;
         }
     }
-    memory->input.len = memory->head_len; /* what lies behind it is read again from `bytes` */
+    memory->input.len = memory->head_len; /* what follows it is read again from `bytes` */
     http1_body_init(&memory->body, HTTP1_REQUEST, head, &self->server->limits);
     expect_body(self);
     if (head->expects_continue && have == 0) {
@@ -347,8 +345,8 @@ static size_t begin_body(http_connection *self, bay_str bytes, size_t used)
     return have > 0 ? used + read_body(self, str_from(bytes, used)) : used;
 }
 
-/* What comes first on a connection may be the preface of HTTP/2: then it is served as such, or more
- * of it is waited for. */
+/* The first bytes of a connection may be the preface of HTTP/2: then it is served as such, or more
+ * bytes are needed. */
 static bool is_http2(http_connection *self, bay_str bytes)
 {
     bay_err err = http2_preface(bytes);
@@ -361,7 +359,7 @@ static bool is_http2(http_connection *self, bay_str bytes)
     return err != BAY_ERR_NOT_FOUND;
 }
 
-/* Takes bytes of a head, and of the body behind it; returns how many. */
+/* Consumes bytes of a head and of the body after it; returns their number. */
 static size_t read_head(http_connection *self, bay_str bytes)
 {
     http_memory *memory = self->exchange.memory;
@@ -400,7 +398,7 @@ static bool begin_request(http_connection *self)
     return true;
 }
 
-/* Keeps what came too early; reading stops, so that this is one read at most. */
+/* Keeps bytes that came too early; reading stops, so that this is at most one read. */
 static void hold(http_connection *self, bay_str bytes)
 {
     buf_append(&self->held, bytes.at, bytes.len);
@@ -426,7 +424,7 @@ static void feed(http_connection *self, bay_str bytes)
     }
 }
 
-/* What was held back, once the exchange before it is over. */
+/* Processes held bytes when the exchange before them is over. */
 static void feed_held(http_connection *self)
 {
     while (self->state == HTTP_IDLE && self->held.len > 0) {
@@ -450,7 +448,7 @@ static void on_connected(void *user)
     }
     server_enter(self->server);
     if (self->refused != NULL && socket_is_http2(self->socket)) {
-        connection_close_gently(self); /* a client that is no HTTP/1.1's sees its end */
+        connection_close_gently(self); /* other clients than HTTP/1.1's detect its end */
     } else if (self->refused != NULL) {
         connection_refuse(self, self->refused_status, self->refused);
     } else if (self->server->is_draining && socket_is_http2(self->socket)) {
@@ -473,8 +471,8 @@ static void on_data(void *user, bay_str bytes)
     server_leave(server);
 }
 
-/* The peer ended its half. A reply under way is still finished; an exchange that waits is over: its
- * peer has gone, as far as anyone can tell, and is told so in case it has not. */
+/* The peer ended its half. A reply under way is completed. A waiting exchange is over: its peer has
+ * probably disconnected, and gets an answer in case it has not. */
 static void on_eof(void *user)
 {
     http_connection *self = user;
@@ -512,7 +510,7 @@ static void on_eof(void *user)
     server_leave(server);
 }
 
-/* The socket has its fill at most of what the stream has written. */
+/* The socket has written enough of the stream's output. */
 static void say_drained(http_connection *self)
 {
     http_server *server = self->server;
@@ -558,7 +556,7 @@ static void http_connection_on_closed(void *user, bay_err reason, const char *te
     server_leave(server);
 }
 
-/* The end of the turn: a corked stream is sent, an exchange that ended is told so. */
+/* The end of the loop iteration: sends a corked stream, reports an ended exchange. */
 static void on_task(void *argument)
 {
     http_connection *self = argument;
@@ -606,7 +604,7 @@ http_connection *connection_new(http_server *server, http_listener *listener, ne
 
 /* --- limits in time --------------------------------------------------------------------------- */
 
-/* A peer that takes too little of our bytes is cut. */
+/* Disconnects a peer that reads too slowly. */
 static void sweep_writing(http_connection *self, uint64_t now)
 {
     size_t waiting = connection_rest_bytes(self) + socket_queued_bytes(self->socket);
@@ -624,7 +622,7 @@ static void sweep_writing(http_connection *self, uint64_t now)
     (void)connection_account(self);
 }
 
-/* Timers run before sockets are read, and after a long turn both are due: a request that has
+/* Timers run before sockets are read, and after a long iteration both are due: a request that has
  * arrived is still answered. Extended once: if the unread bytes are still not a request (an
  * incomplete TLS record, for example), the connection is closed. */
 static void end_idle(http_connection *self)

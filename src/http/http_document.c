@@ -12,7 +12,7 @@ static void document_finish(http_document *self, bay_err err, const char *text)
     self->done(self->user, err, text);
 }
 
-/* The seconds of max-age; what tells a cache to keep nothing counts as 0. */
+/* The seconds of max-age; 0 if caching is forbidden. */
 static void read_cache_control(http_document *self, bay_str value)
 {
     while (value.len > 0) {

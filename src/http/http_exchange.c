@@ -1,5 +1,5 @@
-/* One request and its reply, as the owner of the handler sees it: views of the request, whole
- * replies, streams. */
+/* One request and its reply, for the handler's owner: views of the request, whole replies, streams.
+ */
 #include "base/mem.h"
 #include "http/http_internal.h"
 
@@ -86,7 +86,7 @@ bay_str http_exchange_client_certificate(http_exchange *self, tls_certificate_pa
     if (socket != NULL && memory != NULL) {
         size_t len = socket_peer_certificate(socket, part, text);
         if (len > 0 && arena_dup(memory, (bay_str){text, len}, &copy) != BAY_OK) {
-            copy = (bay_str){"", 0}; /* as without one: refused where one is needed */
+            copy = (bay_str){"", 0}; /* treated as absent: refused where one is needed */
         }
     }
     return copy;
@@ -115,7 +115,7 @@ void exchange_release_memory(http_exchange *self)
 
 /* --- heads ------------------------------------------------------------------------------------ */
 
-/* Fields that say how the message is framed are ours to write. */
+/* Fields about message framing are set here. */
 bool exchange_field_is_ours(bay_str name)
 {
     switch (name.len) {
@@ -162,7 +162,7 @@ bay_err exchange_write_head(http_connection *connection, int status, const http_
     return err != BAY_OK ? err : out->err;
 }
 
-/* Decides whether the connection goes on after this reply. */
+/* Whether the connection is closed after this reply. */
 static bool will_close(http_connection *connection)
 {
     if (connection->server->is_draining) {
@@ -178,7 +178,7 @@ static bool has_no_body(int status)
 
 /* --- whole replies ---------------------------------------------------------------------------- */
 
-/* The last bytes of the reply are handed over. */
+/* The last bytes of the reply were passed on. */
 static void http_exchange_finish(http_connection *connection, bay_err err)
 {
     connection_set_state(connection, HTTP_REPLYING);
@@ -264,7 +264,7 @@ bay_err http_stream_open(http_exchange *self, int status, const http_field *fiel
     connection_set_state(connection, HTTP_STREAMING);
     socket_set_limits(connection->socket, server->options.limits.stream_high_bytes,
                       server->options.limits.stream_max_bytes);
-    loop_defer(server->loop, &connection->task); /* sends the head, if nothing else did */
+    loop_defer(server->loop, &connection->task); /* sends the head, if nothing else has */
     if (release_request) {
         exchange_release_memory(self);
     }
@@ -284,7 +284,8 @@ void exchange_flush(http_exchange *self)
     buf_clear(&connection->cork);
 }
 
-/* Small writes of the turn in which the stream was opened leave with its head in one piece. */
+/* Small writes of the iteration in which the stream was opened are sent with its head in one piece.
+ */
 static bool is_corked(http_connection *connection, size_t len)
 {
     return connection->cork.len > 0 && connection->cork.len + len <= CORK_BYTES;
@@ -295,7 +296,7 @@ static size_t waiting_bytes(const http_connection *connection)
     return connection_rest_bytes(connection) + socket_queued_bytes(connection->socket);
 }
 
-/* One write of any size while nothing waits, else up to the maximum. */
+/* One write of any size while nothing waits, otherwise up to the maximum. */
 static bool has_room(const http_connection *connection, size_t bytes)
 {
     size_t most = connection->server->options.limits.stream_max_bytes;
@@ -303,7 +304,7 @@ static bool has_room(const http_connection *connection, size_t bytes)
     return waiting == 0 || (waiting <= most && bytes <= most - waiting);
 }
 
-/* Something of the stream waits: more may come until it is too much. */
+/* Output of the stream waits: more is accepted up to the limit. */
 static bay_err slow_down(http_exchange *self)
 {
     http_connection *connection = exchange_connection(self);
@@ -375,7 +376,7 @@ void http_stream_end(http_exchange *self)
     if (!self->is_given || connection->state != HTTP_STREAMING) {
         return;
     }
-    /* From here `drained` has to mean: all of it is with the kernel. */
+    /* From here on `drained` must mean that the kernel has all of it. */
     socket_set_limits(connection->socket, 1, UINT32_MAX);
     bool has_end = self->is_chunked && !self->is_head_method;
     bay_str spans[2] = {buf_view(&connection->cork),

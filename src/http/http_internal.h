@@ -1,4 +1,4 @@
-/* What http_server.c, http_connection.c and http_exchange.c share. Nobody else includes this.
+/* Shared by http_server.c, http_connection.c and http_exchange.c. No other file includes this.
  *
  *                 data               head and body read
  *     IDLE ----------------> HEAD --------+------------> PENDING --reply--> REPLYING
@@ -6,21 +6,21 @@
  *      |                      |  +--> BODY+                 +--> STREAMING ---+  |
  *      |                      |                                             end  |
  *      +--------- keep-alive: the reply is with the kernel ----------------------+
- *     every state --refusal, time-out, close--> CLOSING --the socket is gone--> DEAD
+ *     every state --refusal, time-out, close--> CLOSING --the socket has ended--> DEAD
  *     IDLE, HEAD --ALPN, the preface of HTTP/2--> SHARED --> CLOSING (see http/http2.h)
  *
  * Invariants
  * - A connection carries one exchange at a time, unless it is SHARED: then its own exchange is not
- *   used, each stream has one. What the peer sends meanwhile is held (one read at
- *   most) and reading stops until the exchange is over.
+ *   used, each stream has one. Input that arrives meanwhile is held (at most one read) and reading
+ *   stops until the exchange is over.
  * - `is_given` is true from the call of `request` to the call of `closed`; both come once.
  * - `closed` and `drained` never run inside a call of the handler's owner, except http_server_free.
- * - A reply leaves REPLYING only when its last byte is with the kernel, or gathered for the end
- * of the turn (the socket's high-water mark is one byte except while streaming), so the next
- * request starts with an empty queue.
- * - `memory` is there while the request's bytes are: not in IDLE, not in a stream that released it.
- * - Connections that ended, and a server that was freed inside a callback, are given back when the
- *   outermost entry point is left (`depth` 0). */
+ * - A reply leaves REPLYING only when its last byte is with the kernel, or gathered for the end of
+ *   the iteration (the socket's high-water mark is one byte except while streaming), so the next
+ *   request starts with an empty queue.
+ * - `memory` exists while the request's bytes do: not in IDLE, not in a stream that released it.
+ * - Ended connections, and a server that was freed inside a callback, are freed when the outermost
+ *   entry point returns (`depth` 0). */
 #ifndef HTTP_HTTP_INTERNAL_H
 #define HTTP_HTTP_INTERNAL_H
 
@@ -34,7 +34,7 @@
 
 enum {
     HTTP_LISTENERS_MAX = 16,
-    DRAIN_LINGER_MS = 100, /* while draining: a request on its way meets no closed connection */
+    DRAIN_LINGER_MS = 100,         /* while draining: requests must not meet a closed connection */
     HTTP_PIECE_BYTES = 256 * 1024, /* of a reply that the socket gets at once */
     HTTP_DATE_LINE = 37            /* "Date: Thu, 01 Jan 1970 00:00:00 GMT\r\n" */
 };
@@ -51,8 +51,8 @@ typedef enum http_state {
     HTTP_DEAD,
 } http_state;
 
-/* What one request needs while its bytes are there; recycled. `input` holds the head and, behind
- * it, the decoded body. */
+/* Memory of one request while its bytes exist; reused. `input` holds the head and, after it, the
+ * decoded body. */
 typedef struct http_memory {
     struct http_memory *next;
     http1_parser parser;
@@ -72,11 +72,11 @@ struct http_exchange {
     http_memory *memory;
     http_outcome outcome;
     bool is_given;
-    bool is_dispatching; /* inside `request`: the end is noticed when it returns */
+    bool is_dispatching; /* inside `request`: the end is handled when it returns */
     bool is_head_method;
     bool is_chunked;
     bool wants_drained;
-    bool is_http2; /* then this begins an http2_stream, else it lies in an http_connection */
+    bool is_http2; /* then this begins an http2_stream, otherwise it is in an http_connection */
     uint8_t minor;
 };
 
@@ -91,11 +91,11 @@ typedef struct http_address {
     uint32_t connections;
 } http_address;
 
-/* What a connection's peer has not read; only while there is something (http_backlog.c). */
+/* What a connection's peer has not read; only while there is any (http_backlog.c). */
 typedef struct http_backlog {
     reply_debt debt;
     struct http_connection *connection;
-    buf rest; /* HTTP/1.1: of a reply or stream, behind what the socket has */
+    buf rest; /* HTTP/1.1: of a reply or stream, after what the socket has */
     size_t from;
 } http_backlog;
 
@@ -103,23 +103,23 @@ typedef struct http_connection {
     list_link link;
     http_server *server;
     http_listener *listener;
-    http_address *address; /* NULL: no bound by address */
-    net_socket *socket;    /* NULL: gone */
+    http_address *address; /* NULL: no limit by address */
+    net_socket *socket;    /* NULL: ended */
     http_exchange exchange;
-    buf held; /* came while an exchange was under way */
-    buf cork; /* the start of a stream, until the end of the turn */
+    buf held; /* arrived during an exchange */
+    buf cork; /* the start of a stream, until the end of the iteration */
     loop_task task;
     struct http2_connection *http2; /* NULL: HTTP/1.1 */
-    http_backlog *backlog;          /* NULL: its peer has all that there is for it */
+    http_backlog *backlog;          /* NULL: its peer has read everything */
     uint64_t deadline_ms;           /* of the state; 0: none */
     uint64_t body_end_ms;
-    uint64_t written; /* all bytes handed to the socket … */
-    uint64_t taken;   /* … and what the peer had of them at the last sweep */
+    uint64_t written; /* all bytes passed to the socket … */
+    uint64_t taken;   /* … of which the peer had received these at the last sweep */
     http_state state;
     bool keep_alive;
     bool is_counted;
-    bool is_overdue;     /* idle past its time, with bytes unread: these decide */
-    const char *refused; /* why it is not served: over a limit, or not admitted; NULL: it is */
+    bool is_overdue;     /* idle past its time, with unread bytes: these decide */
+    const char *refused; /* why it is refused: over a limit, or not admitted; NULL: it is served */
     int refused_status;
     char peer[SOCKET_ADDRESS_BYTES];
 } http_connection;
@@ -137,7 +137,7 @@ struct http_server {
     uint16_t port;
     size_t held_bytes;
     uint32_t connection_count;
-    uint32_t refused_count; /* over a limit, being told so */
+    uint32_t refused_count; /* over a limit, being refused */
     uint32_t sweep_ms;
     loop_timer sweep;
     http_memory *spare;
@@ -163,9 +163,9 @@ void server_leave(http_server *self);               /* may free `self` */
 http_memory *server_memory_take(http_server *self); /* NULL: out of memory */
 void server_memory_give(http_server *self, http_memory *memory);
 bay_str server_date(http_server *self); /* the whole line; until the next call */
-/* When a new connection that has not begun a request ends; 0: never. */
+/* When a new connection without a request ends; 0: never. */
 uint64_t server_first_deadline(const http_server *self);
-void server_forget(http_connection *connection); /* counts down, moves it to the dead */
+void server_forget(http_connection *connection); /* counts down, moves it to the ended ones */
 
 /* http_connection.c */
 http_connection *connection_new(http_server *server, http_listener *listener, net_socket *socket);
@@ -173,67 +173,65 @@ void connection_free(http_connection *self);
 void connection_set_state(http_connection *self, http_state state);
 void connection_sweep(http_connection *self, uint64_t now);
 void connection_drain(http_connection *self);
-/* Ends it now: `closed` runs inside. The socket is silenced. */
+/* Ends it at once: `closed` runs inside. The socket has no more events. */
 void connection_cut(http_connection *self);
 /* Answers with a status and a sentence, then closes so that the peer can read it. */
 void connection_refuse(http_connection *self, int status, const char *text);
-/* The socket is gone: counts down, tells every exchange that is left. */
+/* The socket has ended: counts down, reports the end to every remaining exchange. */
 void connection_let_go(http_connection *self);
 /* Ends it so that the peer can read what was sent. */
 void connection_close_gently(http_connection *self);
-/* The views of the head follow its bytes when the buffer that holds them has moved from there. */
+/* Moves the views of the head if the buffer that holds them has moved. */
 void http_memory_rebase(http_memory *memory, const char *from);
-/* May `more` bytes of a body be taken? All bodies together have a bound. */
+/* Whether `more` bytes of a body may be accepted: all bodies together are limited. */
 bool server_admits(const http_server *self, uint64_t more);
-/* Charges what the request holds by now. */
+/* Charges what the request holds. */
 void http_memory_charge(http_server *server, http_memory *memory);
-/* The exchange's end will be noticed at the end of the turn, or when `request` returns. */
+/* The exchange's end is handled at the end of the iteration, or when `request` returns. */
 void connection_settle_later(http_connection *self);
 
 /* http_backlog.c */
 extern const reply_book_ops connection_debts;
-/* Hands up to four spans to the socket, in pieces; the rest is kept, and no limit asked. BAY_OK:
+/* Passes up to four spans to the socket, in pieces; the rest is kept without a limit. BAY_OK:
  * nothing waits; BAY_ERR_AGAIN: something does; BAY_ERR_CLOSED: the connection is lost, its
- * socket's `closed` ends the exchange. connection_account is due afterwards, unless it was
- * BAY_OK. */
+ * socket's `closed` ends the exchange. connection_account must follow, unless it was BAY_OK. */
 bay_err connection_send(http_connection *self, const bay_str *spans, size_t count);
-/* The next pieces, once the socket has drained. The same results. */
+/* The next pieces, when the socket has drained. The same results. */
 bay_err connection_send_rest(http_connection *self);
 size_t connection_rest_bytes(const http_connection *self);
-/* Enters what waits for the peer in the account of the process, which may end this connection or
- * others. False: this one is ending. */
+/* Accounts what waits for the peer, which may end this connection or others. False: this one is
+ * ending. */
 bool connection_account(http_connection *self);
 void connection_free_backlog(http_connection *self);
-/* Of `sent` bytes that were handed to the socket so far, what its peer has acknowledged since
- * `taken` was noted; notes it anew. */
+/* Of `sent` bytes passed to the socket so far, those that its peer has acknowledged since `taken`
+ * was noted; notes it again. */
 uint64_t connection_moved(const http_connection *self, uint64_t sent, uint64_t *taken);
 
 /* http_exchange.c */
 http_connection *exchange_connection(const http_exchange *self);
 void exchange_release_memory(http_exchange *self);
-void exchange_flush(http_exchange *self); /* sends what is corked */
-/* Writes a head into server->head; falls back to nothing (false) on a field nobody may send. */
+void exchange_flush(http_exchange *self); /* sends corked output */
+/* Writes a head to server->head; false: a field is not permitted. */
 bay_err exchange_write_head(http_connection *connection, int status, const http_field *fields,
                             size_t count, int64_t content_length, bool is_chunked, bool will_close);
 
-/* Is it a field that says how the message is framed, and so ours to write? */
+/* Whether the field is about message framing, which is set here. */
 bool exchange_field_is_ours(bay_str name);
 
 /* HTTP/2 (http2_server.c; http2_server_none.c in a build without it). */
 extern const bool http2_is_built;
-/* Do the bytes begin with the preface of HTTP/2? BAY_ERR_AGAIN: as far as they go;
- * BAY_ERR_NOT_FOUND. */
+/* Whether the bytes begin with the preface of HTTP/2. BAY_ERR_AGAIN: so far; BAY_ERR_NOT_FOUND. */
 bay_err http2_preface(bay_str bytes);
-/* Takes over a connection; `bytes` are what came so far. */
+/* Takes over a connection; `bytes`: the input so far. */
 void http2_begin(http_connection *connection, bay_str bytes);
-void http2_turn(http_connection *connection); /* the end of the loop's turn */
+void http2_turn(http_connection *connection); /* the end of the loop iteration */
 void http2_sweep(http_connection *connection, uint64_t now);
 void http2_warn(http_connection *connection);  /* a drain begins */
 void http2_drain(http_connection *connection); /* no new streams */
-void http2_end(http_connection *connection);   /* every `closed` that is left */
+void http2_end(http_connection *connection);   /* every remaining `closed` */
 void http2_free(http_connection *connection);
 size_t http2_queued_bytes(const http_connection *connection); /* of all its streams */
-uint64_t http2_sent_bytes(const http_connection *connection); /* of them, to the socket so far */
+uint64_t http2_sent_bytes(const http_connection *connection); /* of them, passed to the socket */
 void http2_drop_queued(http_connection *connection);          /* it is ending */
 http_connection *http2_exchange_connection(const http_exchange *exchange);
 void http2_reply(http_exchange *exchange, int status, const http_field *fields, size_t count,

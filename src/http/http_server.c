@@ -1,5 +1,6 @@
 /* The server: its listeners, its limits by count and by address, the sweep that ends what takes too
- * long, drain, and the memory that requests share. One connection's life is http_connection.c. */
+ * long, draining, and the memory that requests share. http_connection.c has one connection's life.
+ */
 #include "http/http_server.h"
 
 #include <time.h>
@@ -10,15 +11,15 @@
 #include "http/http_internal.h"
 
 enum {
-    SPARE_MEMORIES = 128,    /* kept for the next requests … */
-    SPARE_INPUT = 16 * 1024, /* … when their input is not larger */
+    SPARE_MEMORIES = 128,    /* kept for later requests … */
+    SPARE_INPUT = 16 * 1024, /* … if their input is not larger */
     SWEEP_MIN_MS = 1,
     SWEEP_MAX_MS = 1000,
-    REFUSED_MAX = 64, /* told why at one time; the rest is just closed */
+    REFUSED_MAX = 64, /* concurrently refused with a reason; others are just closed */
     ADDRESSES_MAX = 1 << 20,
     TRIM_HIGH_BYTES = 8 << 20,   /* much, of what is under way … */
     TRIM_LOW_BYTES = 1 << 20,    /* … and little */
-    CONNECTION_BYTES = 32 << 10, /* what one counts there: the most that one costs */
+    CONNECTION_BYTES = 32 << 10, /* the account of one connection: its maximum */
 };
 
 const http_server_limits http_server_default_limits = {
@@ -59,7 +60,7 @@ http_memory *server_memory_take(http_server *self)
     }
     memory->charged = 0;
     buf_init(&memory->input, SIZE_MAX / 2); /* the reader bounds heads and bodies */
-    /* An index over the body may be several times as large as the body. */
+    /* An index of the body may be several times as large as the body. */
     arena_init(&memory->arena, self->options.limits.body_bytes * 8 + 1024 * 1024);
     return memory;
 }
@@ -132,8 +133,7 @@ static uint32_t shorter(uint32_t a, uint32_t b)
     return b > 0 && b < a ? b : a;
 }
 
-/* Before its first request a connection has shown nothing worth waiting for: it has the time of a
- * head, not of a connection that was of use. */
+/* Before its first request a connection gets the time of a head, not that of an idle connection. */
 uint64_t server_first_deadline(const http_server *self)
 {
     const http_server_limits *limits = &self->options.limits;
@@ -143,8 +143,8 @@ uint64_t server_first_deadline(const http_server *self)
     return least < UINT32_MAX ? loop_now_ms(self->loop) + least : 0;
 }
 
-/* Time-outs are noticed up to an eighth late, which costs one look at a connection now and then
- * instead of a timer armed and disarmed at every step of every request. */
+/* Time-outs are noticed up to an eighth late: checking a connection now and then costs less than a
+ * timer that is armed and disarmed at every step of every request. */
 static uint32_t sweep_interval(const http_server_limits *limits)
 {
     uint32_t least = SWEEP_MAX_MS * 8;
@@ -175,9 +175,9 @@ static void trimmed(void *argument)
     (void)argument;
 }
 
-/* After a flood of requests, replies or connections the heap gives back what it took for them: once
- * all that is under way has fallen from much to little, on a thread of the pool. Whoever stays
- * below much, or above little, pays nothing. */
+/* After a flood of requests, replies or connections the heap is trimmed, on a pool thread, when the
+ * memory in use has fallen from much to little. A server that stays below much, or above little, is
+ * not affected. */
 static void trim_after_flood(http_server *self)
 {
     size_t now = reply_account_bytes() + self->held_bytes +
@@ -186,7 +186,7 @@ static void trim_after_flood(http_server *self)
     self->was_high = self->was_high || now >= TRIM_HIGH_BYTES || peak >= TRIM_HIGH_BYTES;
     if (self->was_high && now <= TRIM_LOW_BYTES) {
         self->was_high = false;
-        err_ignore(loop_work(self->loop, trim, trimmed, NULL)); /* without memory: another time */
+        err_ignore(loop_work(self->loop, trim, trimmed, NULL)); /* out of memory: another time */
     }
 }
 
@@ -195,7 +195,7 @@ static void on_sweep(void *argument)
     http_server *self = argument;
     server_enter(self);
     uint64_t now = loop_now_ms(self->loop);
-    (void)reply_rooms_wake(now); /* the turn of an answer may have passed on */
+    (void)reply_rooms_wake(now); /* another answer's turn may have come */
     LIST_EACH(link, &self->connections)
     {
         connection_sweep(CONTAINER_OF(link, http_connection, link), now);
@@ -247,7 +247,7 @@ void server_leave(http_server *self)
 
 /* --- connections ------------------------------------------------------------------------------ */
 
-/* Counts a connection of that address. False: it has as many as it may. */
+/* Counts a connection of this address. False: it is at its limit. */
 static bool address_join(http_server *self, net_socket *socket, http_address **out)
 {
     *out = NULL;
@@ -317,7 +317,7 @@ static void refuse_connection(http_server *self, http_connection *connection, in
     if (status == 503) {
         LOG(LOG_WARN, "http", "connection from %s refused: %s", connection->peer, text);
     }
-    connection->refused = text; /* it is told once the socket is connected */
+    connection->refused = text; /* refused when the socket is connected */
     connection->refused_status = status;
     if (self->refused_count > REFUSED_MAX) {
         connection_set_state(connection, HTTP_CLOSING);
@@ -341,7 +341,7 @@ static void on_accepted(void *user, net_socket *socket)
     list_push(&self->connections, &connection->link);
     arm_sweep(self);
     if (denied != NULL) {
-        refuse_connection(self, connection, 403, denied); /* whoever denied it logs it */
+        refuse_connection(self, connection, 403, denied); /* the code that denies it logs it */
     } else if (listener->connections >= self->options.limits.connections) {
         refuse_connection(self, connection, 503, "too many connections");
     } else if (!address_join(self, socket, &connection->address)) {
@@ -404,7 +404,7 @@ static uint32_t or_default(uint32_t value, uint32_t otherwise)
     return value > 0 ? value : otherwise;
 }
 
-/* Whoever fills in bounds by hand knows those of HTTP/1.1. */
+/* Limits that were set by hand are those of HTTP/1.1. */
 static void later_limits(http_server_limits *limits)
 {
     const http_server_limits *usual = &http_server_default_limits;

@@ -11,12 +11,12 @@ struct reply_book {
     loop *loop;
     const reply_book_ops *ops;
     size_t most;
-    list still;    /* debts without a step so far, oldest first */
+    list still;    /* debts without a step, oldest first */
     list stepping; /* the others, by their last step */
     /* `since_ms` of the first of either list, UINT64_MAX: none; for other threads. */
     _Atomic uint64_t still_ms;
     _Atomic uint64_t stepping_ms;
-    loop_message message; /* "end your oldest"; under `books_lock` but for its function */
+    loop_message message; /* "end your oldest"; under `books_lock` except its function */
     bool is_posted;
     bool is_freed; /* the message frees the book */
 };
@@ -30,7 +30,7 @@ static bool is_spared(const reply_book *self, const reply_debt *debt, uint64_t n
 {
     size_t all = reply_account_bytes();
     if (all - debt->bytes < self->most / 2) {
-        return true; /* alone it may be as large as it is */
+        return true; /* a single one may have any size */
     }
     bool is_read =
         debt->since_ms >= debt->began_ms + REPLY_GRACE_MS && now < debt->since_ms + REPLY_STEP_MS;
@@ -66,7 +66,7 @@ static void publish(reply_book *self)
                           memory_order_relaxed);
 }
 
-/* Has its peer come on since it was last looked at? Then it is younger now. */
+/* Whether its peer has made a step since the last check. If so, the debt counts as younger. */
 static bool notice_step(reply_book *self, reply_debt *debt, uint64_t now)
 {
     uint64_t taken = self->ops->taken(debt);
@@ -82,7 +82,7 @@ static bool notice_step(reply_book *self, reply_debt *debt, uint64_t now)
     return true;
 }
 
-/* The debt of this book that is to end next; NULL: none. */
+/* The next debt of this book to be ended; NULL: none. */
 static reply_debt *find_oldest(reply_book *self, const reply_debt *newest, uint64_t now)
 {
     for (;;) {
@@ -106,9 +106,9 @@ static uint64_t age_mark(const reply_book *self, uint64_t now)
     return !is_reading && stepping < still ? stepping : still;
 }
 
-/* Tells the book of another loop whose oldest debt is older than `than_ms`, if there is one. False:
- * there is none, or it was told already and the account cannot wait for it (nobody may be turning
- * that loop). */
+/* Notifies the book of another loop whose oldest debt is older than `than_ms`, if there is one.
+ * False: none, or it was notified already and the account cannot wait (that loop may not be
+ * running). */
 static bool ask_older(const reply_book *self, uint64_t than_ms, uint64_t now)
 {
     bool can_wait = reply_account_bytes() <= self->most + self->most / 4;
@@ -131,7 +131,7 @@ static bool ask_older(const reply_book *self, uint64_t than_ms, uint64_t now)
     return is_asked;
 }
 
-/* Brings the account within its bound, as far as this loop can. */
+/* Brings the account within its limit, as far as this loop can. */
 static void reply_account_settle(reply_book *self, const reply_debt *newest, bool may_ask,
                                  uint64_t now)
 {

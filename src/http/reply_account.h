@@ -2,28 +2,28 @@
  * servers of the process, on all loops.
  *
  * A connection's *debt* is what waits for its peer: the queues of its streams, its own, and its
- * socket's (TLS records included), without what the kernel has. It is set whenever it may have
+ * socket's (including TLS records), without what the kernel has. It is set whenever it may have
  * changed, which costs nothing while nothing waits.
  *
  * The rule, when the account exceeds `most` because a debt has grown:
  * - The connection whose peer has made no step for the longest time ends first, whichever server
- *   and loop it belongs to, until the account is within its bound. A *step* is REPLY_STEP_BYTES
- *   that the peer's kernel has acknowledged: an octet now and then is none.
- * - A peer that has made a step within REPLY_STEP_MS reads: it is spared, until the account is
- *   REPLY_READERS times the bound. So is a debt of less than REPLY_SMALL_BYTES, whose end would
+ *   and loop it belongs to, until the account is within its limit. A *step* is REPLY_STEP_BYTES
+ *   that the peer's kernel has acknowledged: single bytes are not a step.
+ * - A peer that has made a step within REPLY_STEP_MS reads: it is spared until the account is
+ *   REPLY_READERS times the limit. So is a debt of less than REPLY_SMALL_BYTES, whose end would
  *   free little. Steps within REPLY_GRACE_MS of the debt's beginning prove nothing: they may fill
  *   the kernel's buffers of a peer that never reads. A debt as young as that is spared until the
- *   account is a quarter above the bound.
- * - No connection ends for its own reply's size: what others hold must be half of the bound at
- *   least. One large reply is delivered to a peer that reads it, whatever the bound is.
- * - The connection that grew last is looked at last: what it asked for it may read.
+ *   account is a quarter above the limit.
+ * - No connection ends because of its own reply's size: others must hold at least half of the
+ *   limit. One large reply is delivered to a peer that reads it, whatever the limit is.
+ * - The connection that grew last is checked last: its peer may read what it requested.
  *
- * So at most `most` waits for peers that do not read, a quarter of it more for a moment, and one
- * reply above that; REPLY_READERS times `most` waits for peers that do, or wait for little.
+ * So at most `most` waits for peers that do not read, temporarily a quarter more, and one reply
+ * above that; REPLY_READERS times `most` waits for peers that read, or for small debts.
  *
  * Invariants
- * - A book belongs to one loop; its debts are touched on that loop's thread only. Other threads
- *   read the two times that it publishes, and post its message.
+ * - A book belongs to one loop; its debts are used on that loop's thread only. Other threads read
+ *   the two times that it publishes, and post its message.
  * - `end` frees what waits and calls no owner: it may run inside any call of the server.
  * - A debt is in one list of its book exactly while its `bytes` are not 0. */
 #ifndef HTTP_REPLY_ACCOUNT_H
@@ -47,13 +47,13 @@ typedef struct reply_debt {
     list_link link;
     size_t bytes;
     uint64_t began_ms; /* since when bytes wait */
-    uint64_t since_ms; /* of the last step; before the first: the same */
+    uint64_t since_ms; /* of the last step; before the first: as began_ms */
     uint64_t taken;    /* what the peer had acknowledged then */
     bool has_stepped;
 } reply_debt;
 
 typedef struct reply_book_ops {
-    /* How many bytes its peer has acknowledged so far. */
+    /* The bytes that its peer has acknowledged so far. */
     uint64_t (*taken)(const reply_debt *debt);
     /* Ends its connection, frees what waits, and sets the debt to 0. */
     void (*end)(reply_debt *debt);
@@ -63,13 +63,13 @@ typedef struct reply_book_ops {
  * reply_account_bytes. */
 bay_err reply_book_new(loop *loop, size_t most, const reply_book_ops *ops,
                        reply_book **out) BAY_MUST_CHECK;
-void reply_book_free(reply_book *self); /* its debts are 0; NULL is fine */
+void reply_book_free(reply_book *self); /* its debts are 0; NULL is allowed */
 
-/* What waits by now. May end connections, also this one: then the debt is 0 afterwards. `now_ms` is
+/* Sets what waits. May end connections, also this one: then the debt is 0 afterwards. `now_ms` is
  * the loop's time. */
 void reply_debt_set(reply_book *book, reply_debt *self, size_t bytes, uint64_t now_ms);
 
-/* Has its peer made a step within REPLY_STEP_MS? */
+/* Whether its peer has made a step within REPLY_STEP_MS. */
 bool reply_debt_is_read(reply_book *book, reply_debt *self, uint64_t now_ms);
 
 #endif
