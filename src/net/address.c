@@ -1,5 +1,6 @@
-/* Addresses by table: one of prefixes with their class, one of prefixes that carry an IPv4 address.
- * What no row names is global when it is IPv4 or in 2000::/3, else reserved. */
+/* Classifies addresses by tables: one of prefixes with their class, one of prefixes that carry an
+ * IPv4 address. An address without a row is global if it is IPv4 or in 2000::/3, otherwise
+ * reserved. */
 #include "net/address.h"
 
 #include <string.h>
@@ -21,7 +22,7 @@ typedef struct prefix {
 #define V4(a, b, c, d) 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d
 #define V4_BITS(bits) (96 + (bits))
 
-/* The first match counts. */
+/* The first match decides. */
 static const prefix prefixes[] = {
     {{V4(169, 254, 169, 254)}, V4_BITS(32), ADDRESS_METADATA},
     {{V4(169, 254, 170, 2)}, V4_BITS(32), ADDRESS_METADATA},
@@ -60,7 +61,7 @@ static const prefix prefixes[] = {
     {{0x20}, 3, ADDRESS_GLOBAL},
 };
 
-/* Where an IPv4 address stands in one of another kind. */
+/* Where another kind of address carries an IPv4 address. */
 typedef struct carrier {
     uint8_t bytes[16];
     uint8_t bits;
@@ -189,7 +190,7 @@ bool network_has(const net_network *self, const net_address *address)
 typedef struct address_rule {
     bool is_name;
     net_network network;
-    bay_str name; /* ".internal": all names below */
+    bay_str name; /* ".internal": all names below it */
     char text[];
 } address_rule;
 
@@ -245,7 +246,7 @@ static bay_err rule_new(bay_str text, address_rule **out, bay_diag *diag)
         *out = rule;
         return BAY_OK;
     }
-    /* What ends in a number is no name: "10.0.0" must not pass for one. */
+    /* A text that ends in a number is not a name: "10.0.0" must not count as one. */
     size_t dot = str_find_last(plain, '.');
     uint64_t number = 0;
     bool is_number = str_uint(dot < plain.len ? str_from(plain, dot + 1) : plain, &number);

@@ -10,7 +10,7 @@ static address_reach reach_of(address_class kind)
                                       : ADDRESS_SAME_NETWORK;
 }
 
-/* A machine's own addresses are for those on it, a network's for those in it. */
+/* Addresses of this machine are for peers on it, those of a network for peers in it. */
 static bool is_near_enough(const address_guard *self, address_class kind)
 {
     switch (kind) {
@@ -43,7 +43,7 @@ bool address_guard_permit(void *user, bay_str host, const net_address *address)
     address_guard *self = user;
     address_class kind = address_class_of(address);
     if (address_guard_is_home(self, host)) {
-        /* the farthest counts: a name may have several addresses, and others later */
+        /* the farthest decides: a name may have several addresses, and others later */
         address_reach reach = reach_of(kind);
         self->reach = reach > self->reach ? reach : self->reach;
         return true;

@@ -1,7 +1,7 @@
-/* Between fork and exec only async-signal-safe calls are made: everything the child needs (the
- * path, the arrays) is prepared before. All signals are blocked around the fork, so no handler of
- * ours runs in the child. How exec went comes back through a close-on-exec pipe: end of file means
- * that the program runs. */
+/* Between fork and exec only async-signal-safe functions are called: everything that the child
+ * needs (the path, the arrays) is prepared before. All signals are blocked around the fork, so no
+ * handler of this process runs in the child. The result of exec comes back through a close-on-exec
+ * pipe: end of file means that the program runs. */
 #include "net/child.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@
 #include "net/sandbox_internal.h"
 
 #define PATH_BYTES 4096
-enum { MOST_DESCRIPTORS = 65536 }; /* looked at one by one, where the kernel cannot close a range */
+enum { MOST_DESCRIPTORS = 65536 }; /* closed one by one, where the kernel cannot close a range */
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
 extern char **environ;
@@ -40,7 +40,7 @@ typedef struct child_report {
     int error;
 } child_report;
 
-/* What the child is to become. */
+/* What the child process needs. */
 typedef struct child_start_plan {
     const child_plan *plan;
     const char *path;
@@ -48,12 +48,12 @@ typedef struct child_start_plan {
     sandbox_plan *sandbox;
     pid_t parent;
     int report_fd;
-    int reader_fd; /* the parent's end of it */
+    int reader_fd; /* the parent's end */
 } child_start_plan;
 
 /* --- finding the program ---------------------------------------------------------------------- */
 
-/* `name` ends in =. NULL: the child has none. */
+/* `name` ends in =. NULL: the child does not have it. */
 static const char *find_variable(const char *const *env, const char *name)
 {
     const char *const *entry = env != NULL ? env : (const char *const *)environ;
@@ -77,7 +77,8 @@ static bool is_program(const char *path)
     return stat(path, &about) == 0 && S_ISREG(about.st_mode) && access(path, X_OK) == 0;
 }
 
-/* Relative entries of PATH are left out: what runs must not depend on where we were started. */
+/* Relative entries of PATH are ignored: which program runs must not depend on the current folder.
+ */
 static bay_err find_program(const child_plan *plan, char out[PATH_BYTES], bay_diag *diag)
 {
     const char *name = plan->argv[0];
@@ -107,7 +108,7 @@ static _Noreturn void child_give_up(int report_fd, child_stage stage, int step)
 {
     child_report report = {.stage = (int)stage, .step = step, .error = errno};
     ssize_t written = write(report_fd, &report, sizeof(report));
-    (void)written; /* nobody is left to tell */
+    (void)written; /* nobody can be notified any more */
     _exit(127);
 }
 
@@ -124,7 +125,7 @@ static void reset_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Ours are close-on-exec already; an embedding program's may not be. */
+/* Descriptors of this library are close-on-exec; an embedding program's may not be. */
 static void keep_standard_only(void)
 {
     struct rlimit most = {MOST_DESCRIPTORS, MOST_DESCRIPTORS};
@@ -137,15 +138,15 @@ static void keep_standard_only(void)
     }
 }
 
-/* The kernel forgets the bond when the user changes, and the sandbox refuses to make it: it stands
- * between the two halves. */
+/* The kernel drops this setting when the user changes, and the sandbox forbids making it: so it
+ * comes between the two halves. */
 static void tie_to_parent(const child_start_plan *start)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) {
         child_give_up(start->report_fd, STAGE_SETUP, 0);
     }
-    /* It died before the line above? From a namespace of processes it cannot be seen: there the
-     * report has no reader any more. */
+    /* Did the parent die before the line above? In a PID namespace its death cannot be seen: but
+     * then the report has no reader any more. */
     struct pollfd reader = {.fd = start->report_fd};
     bool is_alive = start->sandbox->birth_flags == 0
                         ? getppid() == start->parent
@@ -330,7 +331,7 @@ static bool is_dead(pid_t pid)
     siginfo_t about;
     memset(&about, 0, sizeof(about));
     int result = waitid(P_PID, (id_t)pid, &about, WEXITED | WNOHANG | WNOWAIT);
-    return result != 0 || about.si_pid == pid; /* an error: somebody else has reaped it */
+    return result != 0 || about.si_pid == pid; /* an error: another function has reaped it */
 }
 
 static void child_look(child_watch *self)
@@ -390,10 +391,10 @@ bay_err child_watch_start(loop *on_loop, child_watch *self, pid_t pid, void (*di
             return loop_error_of(failure);
         }
         failure = uv_signal_start(&self->as.signal, on_child_signal, SIGCHLD);
-        loop_defer(on_loop, &self->first_look); /* it may have died before the handler stood */
+        loop_defer(on_loop, &self->first_look); /* it may have died before the handler existed */
     }
     self->as.handle.data = self;
-    CHECK(failure == 0); /* the handle is fresh and the descriptor was accepted above */
+    CHECK(failure == 0); /* the handle is new and the descriptor was accepted above */
     return BAY_OK;
 }
 
@@ -401,8 +402,8 @@ static void on_watch_closed(uv_handle_t *handle)
 {
     child_watch *self = handle->data;
     if (self->pidfd >= 0) {
-        /* bare, as it was opened: a sanitizer that saw one of the two would take the next user of
-         * the number on another loop for an intruder */
+        /* as a plain system call, like its opening: a sanitizer that saw only one of the two would
+         * report the next user of the number on another loop */
         (void)syscall(SYS_close, self->pidfd);
     }
     self->closed(self->user);

@@ -18,8 +18,8 @@
 #include "base/rand.h"
 #include "net/child.h"
 
-/* A mark: a bit that makes it long, the number of this process, the number of the child; 0 of those
- * is the watcher, which is of no child. */
+/* A mark: a bit that makes it large, the number of this process, the number of the child; child
+ * number 0 is the watcher. */
 #define MARK_BIT (1ULL << 62)
 #define MARK_CHILD_BITS 24
 #define MARK_OF_ALL (~0ULL << MARK_CHILD_BITS)
@@ -28,9 +28,9 @@ enum {
     CALL_PIDFD_SEND_SIGNAL = 424, /* the same on every machine */
     CALL_PIDFD_OPEN = 434,
     DESCENDANTS_KNOWN = 1024,   /* killed in one search */
-    DESCENDANTS_ROUNDS = 64,    /* against what forks faster than it is killed */
+    DESCENDANTS_ROUNDS = 64,    /* against processes that fork faster than they are killed */
     DESCENDANTS_LOOKS = 3,      /* at the parents of one process */
-    DESCENDANTS_PARENTS = 1024, /* looked at, from one process up */
+    DESCENDANTS_PARENTS = 1024, /* visited, from one process up */
 };
 
 /* ---- marks ----------------------------------------------------------------------------------- */
@@ -71,7 +71,7 @@ void descendants_wear(uint64_t mark)
 
 /* ---- whether one is ours --------------------------------------------------------------------- */
 
-/* A file of /proc/PID; false: it is not there, or longer than `size`. */
+/* A file of /proc/PID; false: it does not exist, or is longer than `size`. */
 static bool read_about(pid_t pid, const char *name, char *out, size_t size)
 {
     char path[64];
@@ -90,8 +90,8 @@ static bool read_about(pid_t pid, const char *name, char *out, size_t size)
     return got == 0 && len > 0;
 }
 
-/* 0: it has none that we see; -1: it has ended, or is hidden. Its name, which may hold anything,
- * stands in parentheses before. */
+/* 0: no visible parent; -1: it has ended, or is hidden. Its name, which may contain anything,
+ * precedes in parentheses. */
 static pid_t parent_of(pid_t pid)
 {
     char text[2048];
@@ -110,7 +110,7 @@ static uint64_t limit_of(const char *text)
     return strncmp(text, "unlimited", 9) == 0 ? UINT64_MAX : strtoull(text, NULL, 10);
 }
 
-/* By a file that anybody may read: prlimit tells nothing of root's processes. */
+/* From a file that anybody may read: prlimit refuses for root's processes. */
 static bool read_limits(pid_t pid, uint64_t *out_soft, uint64_t *out_hard)
 {
     static const char title[] = "Max realtime timeout";
@@ -167,7 +167,7 @@ descendants_answer descendants_find(pid_t pid)
     descendants_answer by_limit = find_by_limit(pid);
     descendants_answer by_parents = DESCENDANTS_UNKNOWN;
     for (int i = 0; i < DESCENDANTS_LOOKS && by_parents == DESCENDANTS_UNKNOWN; i++) {
-        by_parents = find_by_parents(pid); /* a parent may end while it is looked at */
+        by_parents = find_by_parents(pid); /* a parent may end meanwhile */
     }
     if (by_limit == DESCENDANTS_YES || by_parents == DESCENDANTS_YES) {
         return DESCENDANTS_YES;
@@ -192,7 +192,7 @@ static bool wears(const search *self, pid_t pid)
            (limit.rlim_cur & self->mask) == self->mark;
 }
 
-/* A zombie is found as long as nobody has reaped it. */
+/* A zombie is found until it is reaped. */
 static bool is_known(const search *self, pid_t pid)
 {
     for (size_t i = 0; i < self->count; i++) {
@@ -203,7 +203,7 @@ static bool is_known(const search *self, pid_t pid)
     return false;
 }
 
-/* The number may be a stranger's by now: what was opened is what is asked and what is killed. */
+/* The number may have been reused: the opened process is checked and killed. */
 static void kill_if_worn(const search *self, pid_t pid)
 {
     int fd = (int)syscall(CALL_PIDFD_OPEN, pid, 0U);
@@ -219,7 +219,7 @@ static void kill_if_worn(const search *self, pid_t pid)
     (void)syscall(SYS_close, fd);
 }
 
-/* True: it found some that were not found before. */
+/* True: it found processes that were not found before. */
 static bool kill_round(search *self, DIR *processes)
 {
     const struct dirent *entry;
@@ -271,8 +271,8 @@ static void keep_only(int fd)
     }
 }
 
-/* It wears a mark of its own: where we are ourselves the child of one who marks, he must not end it
- * before it has ended ours. */
+/* It has a mark of its own: if this process is itself the child of one that marks, that one must
+ * not end the watcher before the watcher has ended our descendants. */
 static _Noreturn void be_watcher(int fd)
 {
     char byte;
@@ -308,5 +308,5 @@ bay_err descendants_watch(void)
         (void)close(ends[1]);
         return BAY_ERR_IO;
     }
-    return BAY_OK; /* the other end is open for as long as we live */
+    return BAY_OK; /* the other end stays open as long as this process lives */
 }

@@ -5,8 +5,8 @@
 
 #include "net/loop_internal.h"
 
-/* Non-blocking is a property of the open file, not of the descriptor: whoever shares our terminal
- * or pipe would inherit it. So it is set back for the standard three. */
+/* Non-blocking is a property of the open file, not of the descriptor: other processes that share
+ * this terminal or pipe would get it, too. So it is restored for the standard three. */
 static void remember_flags(fd_stream *self, int fd)
 {
     self->old_flags = fd <= STDERR_FILENO ? fcntl(fd, F_GETFL) : -1;

@@ -1,11 +1,11 @@
-/* The line reader. Whole lines inside one read are handed out straight from the loop's buffer; only
- * an unfinished line, or what arrives while paused, is copied into `held`.
+/* The line reader. Complete lines of one read are passed directly from the loop's buffer; only an
+ * incomplete line, or input that arrives while paused, is copied to `held`.
  *
  * Invariants
- * - Events run from the loop's callbacks only; the memory goes in the close callback, so an event
- *   may free the reader.
- * - `held` holds at most one line's bound and one read; `scanned` of its bytes are known to have no
- *   newline, so a long line is looked at once.
+ * - Events run from the loop's callbacks only; the memory is freed in the close callback, so an
+ *   event may free the reader.
+ * - `held` has at most one line's limit and one read; `scanned` of its bytes have no newline, so a
+ *   long line is searched once.
  * - While `room` waits nothing is read: the line's source waits.
  * - After the source ended nothing is read; `end` waits while the reader is paused. */
 #include <string.h>
@@ -19,7 +19,7 @@
 #include "net/reply_room.h"
 
 #define DEFAULT_LINE_BYTES ((size_t)64 * 1024 * 1024)
-#define KEEP_BYTES ((size_t)64 * 1024) /* a larger empty `held` is given back */
+#define KEEP_BYTES ((size_t)64 * 1024) /* a larger empty `held` is freed */
 
 struct line_reader {
     loop_object object;
@@ -38,10 +38,10 @@ struct line_reader {
     bay_err end_reason;
     bool cuts_overlong;
     bool is_paused;
-    bool is_reading;    /* the stream is started, or a file's request is out */
+    bool is_reading;    /* the stream is started, or a file's request is under way */
     bool is_skipping;   /* the rest of a line that was cut */
     bool is_source_end; /* nothing more will be read */
-    bool is_over;       /* `end` was said, or the owner has freed it */
+    bool is_over;       /* `end` was called, or the owner has freed it */
     bool is_closed;     /* the handle is closed; waits for a file's request */
 };
 
@@ -53,7 +53,7 @@ static void stop_reading(line_reader *self);
 /* `is_whole`: its end has come. */
 static void say_line(line_reader *self, bay_str line, bool is_whole)
 {
-    reply_room_release(&self->room, loop_now_ms(self->loop)); /* the owner has it from here on */
+    reply_room_release(&self->room, loop_now_ms(self->loop)); /* from here on the owner has it */
     if (line.len > 0 && line.at[line.len - 1] == '\r') {
         line.len--;
     }
@@ -78,14 +78,14 @@ static bool may_deliver(const line_reader *self)
     return !self->is_paused && !self->is_over && self->end_reason != BAY_ERR_LIMIT;
 }
 
-/* An unfinished line that is too long already, "\r" or not. */
+/* An incomplete line that is too long already, "\r" or not. */
 static bool is_overlong(const line_reader *self, size_t bytes)
 {
     return bytes > self->line_bytes && bytes - self->line_bytes > 1;
 }
 
-/* Hands out the lines of `bytes`, of which the first `scanned` have no newline; returns how many
- * bytes are done with. */
+/* Passes on the lines of `bytes`, of which the first `scanned` have no newline; returns the number
+ * of processed bytes. */
 static size_t deliver(line_reader *self, bay_str bytes, size_t scanned)
 {
     size_t done = 0;
@@ -129,7 +129,7 @@ static void deliver_held(line_reader *self)
     self->scanned = may_deliver(self) ? self->held.len : 0;
 }
 
-/* For what an unfinished line has taken. */
+/* Accounts for the memory of an incomplete line. */
 static void ask_for_room(line_reader *self)
 {
     bool is_large = self->rooms != NULL && self->held.len > REPLY_ROOM_SMALL && !self->is_paused;
@@ -179,7 +179,7 @@ static void end_source(line_reader *self, bay_err reason)
     }
 }
 
-/* Says what is left to say once the source is at its end. */
+/* Reports what remains after the end of the source. */
 static void line_reader_finish(line_reader *self)
 {
     if (!self->is_source_end || self->is_paused || self->is_over) {

@@ -1,10 +1,10 @@
-/* The line writer: a write queue on a stream, or plain writes to a file, which never waits for
- * anybody. Short lines of one turn of the loop gather and leave by one write at its end: with many
- * calls under way, a pipe then costs a system call a turn, not a line.
+/* The line writer: a write queue on a stream, or plain writes to a file, which never blocks. Short
+ * lines of one loop iteration are gathered and written by one write at its end: with many
+ * concurrent calls, a pipe then needs one system call per iteration, not per line.
  *
- * Invariants: what was gathered is older than whatever is written past it, so it always goes first;
+ * Invariants: gathered lines are older than everything written directly, so they are written first;
  * events run from the loop's callbacks only; after line_writer_close or _free there are none, and
- * the memory goes in the close callback. */
+ * the memory is freed in the close callback. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,13 +28,13 @@ struct line_writer {
     void *user;
     fd_stream target;
     stream_queue queue;
-    loop_timer timer; /* bounds the flush of a closing writer */
-    loop_task broken; /* says `closed` */
-    loop_task flush;  /* writes what was gathered */
+    loop_timer timer; /* limits the flush of a closing writer */
+    loop_task broken; /* calls `closed` */
+    loop_task flush;  /* writes the gathered lines */
     buf gathered;
     bay_err reason;
     bool is_broken;
-    bool is_closing; /* the owner is gone */
+    bool is_closing; /* the owner has released it */
 };
 
 static void line_writer_on_closed(uv_handle_t *handle)
@@ -143,7 +143,7 @@ static void on_landed(stream_queue *queue, int status)
     }
     bool is_empty = stream_queue_bytes(queue) == 0;
     if (stream_queue_take_drained(queue) && self->events->drained != NULL) {
-        self->events->drained(self->user); /* may write again, or free us: nothing is told then */
+        self->events->drained(self->user); /* may write again, or free this: nothing follows then */
     } else if (is_empty && self->events->flushed != NULL) {
         self->events->flushed(self->user);
     }
@@ -161,7 +161,7 @@ static bay_err write_file(int fd, bay_str bytes)
     return BAY_OK;
 }
 
-/* False: the line must take the direct way. */
+/* False: the line must be written directly. */
 static bool gather(line_writer *self, bay_str line)
 {
     size_t len = line.len + 1;
@@ -169,7 +169,7 @@ static bool gather(line_writer *self, bay_str line)
         line.len >= self->queue.max_bytes ||
         !stream_queue_has_room(&self->queue, self->gathered.len + len) ||
         !buf_reserve(&self->gathered, len)) {
-        self->gathered.err = BAY_OK; /* what it holds is whole */
+        self->gathered.err = BAY_OK; /* its content is complete */
         return false;
     }
     buf_str(&self->gathered, line);

@@ -1,11 +1,11 @@
-/* The loop: posts from other threads, tasks deferred to the end of a turn, pool work, signals, and
- * the registry of what is open. libuv does the waiting.
+/* The loop: posts from other threads, tasks deferred to the end of an iteration, pool work,
+ * signals, and the registry of open objects. libuv does the waiting.
  *
  * Invariants
- * - Every helper handle is unreferenced: only what the owner opened keeps loop_run going.
- * - A message that loop_post took is always run: at the latest by loop_free.
+ * - Every helper handle is unreferenced: only what the owner opened keeps loop_run running.
+ * - A message that loop_post accepted always runs: at the latest in loop_free.
  * - Deferred tasks run right after the wait and again right before the next one; while any is left
- *   the idle handle is active, so the loop never sleeps on a task. */
+ *   the idle handle is active, so the loop never waits with a task pending. */
 #include "net/loop.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ static bool has_messages(loop *self)
     return has;
 }
 
-/* Only what was there at the start: a message that posts another must not starve the loop. */
+/* Only those present at the start: a message that posts another must not starve the loop. */
 static void run_messages(loop *self)
 {
     uv_mutex_lock(&self->lock);
@@ -68,7 +68,7 @@ bay_err loop_post_message(loop *self, loop_message *message)
         self->first_message = message;
     }
     self->last_message = message;
-    /* Under the lock: loop_free must not close the handle between the check and the wake. */
+    /* With the lock held: loop_free must not close the handle between the check and the wake-up. */
     uv_async_send(&self->wake);
     uv_mutex_unlock(&self->lock);
     return BAY_OK;
@@ -108,7 +108,7 @@ void loop_defer(loop *self, loop_task *task)
         self->first_task = task;
         uv_idle_start(&self->busy, on_busy);
         if (self->turns == 0) {
-            uv_async_send(&self->wake); /* a loop around ours may wait for the descriptor already */
+            uv_async_send(&self->wake); /* a loop around this one may wait for the descriptor */
         }
     }
     self->last_task = task;
@@ -142,8 +142,8 @@ static void end_batch(void *argument)
     (void)argument;
 }
 
-/* Runs up to a marker put at the end, so that tasks deferred meanwhile wait for the next time; the
- * list stays in place, so that a task may undefer another. */
+/* Runs up to a marker at the end, so that tasks deferred meanwhile wait for the next time; the list
+ * is not moved, so that a task may undefer another. */
 static void run_tasks(loop *self)
 {
     if (self->first_task == NULL) {
@@ -171,8 +171,8 @@ static void on_after_wait(uv_check_t *handle)
 
 /* --- making ----------------------------------------------------------------------------------- */
 
-/* A peer that went away must be an error of write(2), not the end of the process. An embedder's own
- * handler is left alone. */
+/* A disconnected peer must be an error of write(2), not the end of the process. An embedding
+ * program's own handler is not replaced. */
 static void ignore_broken_pipes(void)
 {
     struct sigaction action;
@@ -183,7 +183,7 @@ static void ignore_broken_pipes(void)
     }
 }
 
-/* None of these can fail but uv_async_init, which comes first. */
+/* Only uv_async_init can fail, so it comes first. */
 static int init_handles(loop *self)
 {
     int failure = uv_async_init(&self->uv, &self->wake, on_wake);
@@ -275,7 +275,7 @@ const log_target *loop_log(const loop *self)
     return self->log;
 }
 
-/* This thread works for the loop from here to `leave`. */
+/* From here to `leave` this thread works for the loop. */
 static const log_target *enter(loop *self)
 {
     if (!loop_is_here(self)) {
@@ -296,7 +296,7 @@ static void leave(loop *self, const log_target *before)
 
 static void end_objects(loop *self)
 {
-    /* An `end` may close other objects too, so the list is taken from its front each time. */
+    /* An `end` may close other objects, too, so the list is always taken from its front. */
     list open;
     list_init(&open);
     list_link *link;
@@ -327,10 +327,10 @@ void loop_free(loop *self)
     uv_mutex_lock(&self->lock);
     self->is_closing = true;
     uv_mutex_unlock(&self->lock);
-    /* Neither timers nor a hold keep the end waiting; objects and pool work do. */
+    /* Neither timers nor a hold delay the end; objects and pool work do. */
     uv_unref((uv_handle_t *)&self->timers.handle);
     uv_unref((uv_handle_t *)&self->wake);
-    /* Callbacks of what ends may open or defer something new: until nothing is left. */
+    /* Callbacks of ending objects may open or defer something new: until nothing is left. */
     do {
         run_messages(self);
         end_objects(self);
@@ -404,7 +404,7 @@ void loop_stop(loop *self)
 
 static void on_turn_timer(uv_timer_t *handle)
 {
-    (void)handle; /* its only work was to end the wait */
+    (void)handle; /* its only purpose was to end the wait */
 }
 
 bool loop_turn(loop *self, int64_t timeout_ms)
@@ -412,7 +412,7 @@ bool loop_turn(loop *self, int64_t timeout_ms)
     const log_target *before = enter(self);
     if (timeout_ms > 0) {
         uv_update_time(&self->uv);
-        /* Repeated: where the messages take longer than that, libuv runs it before it waits. */
+        /* Repeated: if the messages take longer than that, libuv runs it before it waits. */
         uv_timer_start(&self->turn_timer, on_turn_timer, (uint64_t)timeout_ms,
                        (uint64_t)timeout_ms);
     }
@@ -433,7 +433,7 @@ int loop_wait_ms(loop *self)
     if (has_messages(self)) {
         return 0;
     }
-    uv_update_time(&self->uv); /* or the timers would seem as far away as after the last turn */
+    uv_update_time(&self->uv); /* otherwise timers would seem as far away as after the last one */
     return uv_backend_timeout(&self->uv);
 }
 
@@ -535,7 +535,7 @@ bay_err loop_on_signal(loop *self, int number, void (*function)(void *argument, 
         mem_free(entry);
         return loop_error_of(failure);
     }
-    /* From here the handle is the loop's: freed after loop_free has closed it. */
+    /* From here the loop owns the handle: freed after loop_free has closed it. */
     entry->next = self->signals;
     self->signals = entry;
     failure = uv_signal_start(&entry->handle, on_signal, number);

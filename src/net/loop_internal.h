@@ -1,5 +1,5 @@
-/* What the files of this floor share of a loop: its registry of open objects and the buffers that
- * all its connections take turns with. */
+/* Parts of a loop that the files of this module share: its registry of open objects and the buffers
+ * that its connections use in turn. */
 #ifndef NET_LOOP_INTERNAL_H
 #define NET_LOOP_INTERNAL_H
 
@@ -13,10 +13,10 @@
 
 #define LOOP_READ_BYTES ((size_t)64 * 1024)
 #define LOOP_PLAIN_BYTES ((size_t)16 * 1024)  /* one TLS record */
-#define LOOP_CIPHER_BYTES ((size_t)96 * 1024) /* records on their way out, flushed above 64 KiB */
+#define LOOP_CIPHER_BYTES ((size_t)96 * 1024) /* outgoing records, flushed above 64 KiB */
 
-/* Something that owns handles of the loop. loop_free calls `end` of each that is still there: it
- * must begin closing, and the object must leave the list no later than its last handle closes. */
+/* An object that owns handles of the loop. loop_free calls `end` of each remaining one: it must
+ * begin closing, and the object must leave the list no later than its last handle closes. */
 typedef struct loop_object {
     list_link link;
     void (*end)(struct loop_object *self);
@@ -49,11 +49,11 @@ struct loop {
     loop_task *first_task;
     loop_task *last_task;
     loop_task batch_end;  /* the marker of the batch that is running */
-    stream_gather gather; /* what its sockets wrote in this turn */
+    stream_gather gather; /* what its sockets wrote in this iteration */
     list objects;
     uint32_t holds;
     uint32_t turns;        /* inside loop_run, loop_turn or loop_free */
-    pthread_t thread;      /* changed only when another one begins to turn it */
+    pthread_t thread;      /* changed only when another thread begins to run it */
     const log_target *log; /* NULL: the process's */
 
     uv_mutex_t lock; /* guards the three below */
@@ -73,10 +73,10 @@ void loop_timers_fini(loop *self); /* after its handle has closed */
 void loop_add(loop *self, loop_object *object);
 void loop_remove(loop_object *object);
 
-/* The TLS buffers, made on first use. */
+/* The TLS buffers, allocated at first use. */
 bay_err loop_tls_buffers(loop *self) BAY_MUST_CHECK;
 
-/* The error of this project that stands for one of libuv's or the kernel's (negative errno). */
+/* This project's error for an error of libuv or the kernel (negative errno). */
 bay_err loop_error_of(int uv_error);
 
 #endif

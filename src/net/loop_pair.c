@@ -58,7 +58,7 @@ static bool signal_lane(loop_pair_lane *lane, unsigned signals)
     return atomic_exchange(&lane->is_noted, true) || post(lane, &lane->note);
 }
 
-/* So much less is under way on the lane. */
+/* Subtracts from what is under way on the lane. */
 static void give_back(loop_pair_lane *lane, size_t cost)
 {
     size_t left = atomic_fetch_sub(&lane->under_way, cost) - cost;
@@ -144,7 +144,7 @@ static void on_far_message(void *argument)
 
 /* ---- what an end does ------------------------------------------------------------------------ */
 
-/* Posts a message from memory of its own; false: it is still the caller's. */
+/* Posts a message that has its own memory; false: the caller still has it. */
 static bool post_message(loop_pair_lane *lane, loop_pair_message *message, size_t cost,
                          bool is_last)
 {

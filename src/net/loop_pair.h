@@ -33,12 +33,13 @@
 
 #include "net/loop_mailbox.h"
 
-/* An end, in the sense of this header. */
+/* An end, as defined in this header. */
 typedef enum loop_pair_side { LOOP_PAIR_NEAR, LOOP_PAIR_FAR } loop_pair_side;
 
 typedef struct loop_pair loop_pair;
 
-/* The head of a message: the first member of a struct from mem_alloc or its kin. */
+/* The head of a message: the first member of a struct that was allocated with mem_alloc or a
+ * similar function. */
 typedef struct loop_pair_message {
     loop_message post;
     loop_pair *pair;
@@ -50,15 +51,15 @@ typedef struct loop_pair_message {
 typedef struct loop_pair_events {
     /* The first event of the far end. */
     void (*begun)(loop_pair *self);
-    /* The message lives for the callback only. BAY_OK, or BAY_ERR_AGAIN: this one and those after
-     * it count as under way until loop_pair_resume. */
+    /* The message is valid during the callback only. BAY_OK, or BAY_ERR_AGAIN: this one and later
+     * ones count as under way until loop_pair_resume. */
     bay_err (*received)(loop_pair *self, loop_pair_message *message);
     void (*signalled)(loop_pair *self, unsigned signals);
     /* After loop_pair_post returned BAY_ERR_AGAIN: at most `resume` is under way now. */
     void (*drained)(loop_pair *self);
     /* The other end's last word; `last` is NULL if it was closed without one. */
     void (*closed)(loop_pair *self, loop_pair_message *last);
-    /* Of what is under way to this end, in the senders' unit; 0: no bound. */
+    /* Limits of what is under way to this end, in the senders' unit; 0: none. */
     size_t window;
     size_t resume;
     size_t most;
@@ -75,12 +76,12 @@ typedef struct loop_pair_lane {
     atomic_uint signals;
     atomic_size_t under_way;
     atomic_bool is_full;      /* the sender waits for `drained` */
-    bool is_sender_listening; /* it said its last word by loop_pair_finish; set before that */
+    bool is_sender_listening; /* it used loop_pair_finish; set before that */
     bool has_finished;        /* from here on: this end's thread only */
     bool is_closed;
     bool is_alone; /* there is no other end, or it was closed */
     bool is_slow;
-    size_t held; /* received, but not given back before loop_pair_resume */
+    size_t held; /* received, but not released before loop_pair_resume */
 } loop_pair_lane;
 
 struct loop_pair {
@@ -89,7 +90,7 @@ struct loop_pair {
     loop_pair_lane lanes[2]; /* by loop_pair_side */
 };
 
-enum { LOOP_PAIR_SIGNALS = 16 }; /* the lowest bits, to which users give a meaning */
+enum { LOOP_PAIR_SIGNALS = 16 }; /* the lowest bits; users define their meaning */
 
 /* Makes the near end. The events are borrowed as long as the pair lives. */
 void loop_pair_init(loop_pair *self, loop_mailbox *near, const loop_pair_events *near_events,

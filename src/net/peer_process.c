@@ -13,8 +13,7 @@ enum {
     CALL_PIDFD_OPEN = 434, /* the same on every machine */
 };
 
-/* Of the process that connected, whatever has its number now; -1: it has ended, or it is not known.
- */
+/* The process that connected, whoever has its number now; -1: it has ended, or is unknown. */
 static int open_process(int descriptor, pid_t pid)
 {
     int process = -1;
@@ -49,7 +48,7 @@ peer_standing peer_process_check(int descriptor)
         return PEER_UNDECIDED;
     }
     descendants_answer answer = descendants_find(peer.pid);
-    /* While it runs its number is its own: what was read is about it. */
+    /* While it runs its number is not reused: what was read belongs to it. */
     bool is_known = !has_ended(process);
     close(process);
     if (!is_known || answer == DESCENDANTS_UNKNOWN) {

@@ -1,18 +1,17 @@
-/* A child process spoken to by lines.
+/* A child process that exchanges lines.
  *
- *     running --stdin or stdout ends / process_close--> closing --term_ms--> SIGTERM --kill_ms-->
- * SIGKILL
- *        |                                        |
- *        +------------------ it died -------------+
+ *     running --stdin or stdout ends / process_close--> closing --term_ms--> SIGTERM
+ *        |                                                 |            --kill_ms--> SIGKILL
+ *        +------------------ it died ----------------------+
  *                               |
  *                 dead: reads what is left, at most GRACE_MS
  *                               |
- *           group killed, reaped, descendants killed, `exited` said --process_free--> gone
+ *           group killed, reaped, descendants killed, `exited` called --process_free--> freed
  *
  * Invariants
  * - The child is reaped only after its group was killed: until then the zombie keeps the number of
- *   the group from being given to strangers.
- * - process_free never waits: what is still alive is killed, and the object stays behind without an
+ *   the group from being reused.
+ * - process_free never waits: what is still alive is killed, and the object remains without an
  *   owner until it is reaped (loop_free waits for that).
  * - `exited` is the last event and comes from the loop. */
 #include "net/process.h"
@@ -31,7 +30,7 @@
 
 #define GRACE_MS 250    /* for what is left in the pipes of a dead child */
 #define LAST_LOOK_MS 50 /* after its group was killed */
-#define ORPHAN_MS 2000  /* a child that closed stdin or stdout: to end by itself, then by SIGTERM */
+#define ORPHAN_MS 2000  /* a child that closed stdin or stdout: to SIGTERM, then to SIGKILL */
 #define ERROR_LINE_BYTES 4096
 #define QUEUE_BYTES ((size_t)64 * 1024 * 1024)
 #define QUEUE_HIGH_BYTES ((size_t)256 * 1024)
@@ -39,7 +38,7 @@
 struct process {
     loop_object object;
     loop *loop;
-    const process_events *events; /* NULL: the owner is gone */
+    const process_events *events; /* NULL: the owner has freed it */
     void *user;
     line_writer *input;
     line_reader *output;
@@ -49,7 +48,7 @@ struct process {
     loop_timer grace_timer;
     pid_t pid;
     uint64_t mark; /* of its descendants */
-    int folder;    /* of a sandboxed child below /proc: held, its rule is kept; -1: none */
+    int folder;    /* of a sandboxed child in /proc: held, so that its rule stays; -1: none */
     uint32_t kill_ms;
     int exit_status;
     int exit_signal;
@@ -64,7 +63,7 @@ struct process {
 
 static void kill_group(process *self, int number)
 {
-    /* A child may have moved itself into another group; it alone is then what can be reached. */
+    /* A child may have moved itself to another group; then only the child can be signalled. */
     if (!self->is_reaped && kill(-self->pid, number) != 0) {
         (void)kill(self->pid, number);
     }
@@ -86,7 +85,7 @@ static void hold_folder(process *self)
 {
     char path[40];
     (void)snprintf(path, sizeof(path), "/proc/%d", (int)self->pid);
-    self->folder = open(path, O_PATH | O_CLOEXEC); /* without it only a convenience is lost */
+    self->folder = open(path, O_PATH | O_CLOEXEC); /* without it only a convenience is missing */
 }
 
 static void release_folder(process *self)
@@ -140,8 +139,8 @@ static void say_exited_if_done(process *self)
     }
 }
 
-/* A descendant holds a pipe open. It goes; what then still holds it was given it by a socket. An
- * owner that has paused is waited for: its lines are not dropped. */
+/* A descendant holds a pipe open: it is killed; if the pipe is then still open, another process got
+ * it through a socket. If the owner has paused, its lines are not dropped: it is waited for. */
 static void on_grace_over(void *argument)
 {
     process *self = argument;
@@ -249,7 +248,7 @@ static void on_output_end(void *user, bay_err err)
     process *self = user;
     self->is_output_end = true;
     if (!self->is_dead) {
-        process_close(self, ORPHAN_MS, ORPHAN_MS); /* nothing can come of it any more */
+        process_close(self, ORPHAN_MS, ORPHAN_MS); /* it cannot be used any more */
     }
     say_exited_if_done(self);
 }
@@ -278,7 +277,7 @@ static void on_drained(void *user)
     }
 }
 
-/* Whoever waits for an answer to what it did not read would wait for ever. */
+/* Callers whose requests it did not read would wait without end. */
 static void on_input_closed(void *user, bay_err err)
 {
     (void)err;
@@ -326,7 +325,7 @@ int process_id(const process *self)
 
 /* --- starting --------------------------------------------------------------------------------- */
 
-/* Three pipes; out_ours takes our ends, plan->fds the child's. */
+/* Three pipes; out_ours gets this process's ends, plan->fds the child's. */
 static bay_err open_pipes(child_plan *plan, int out_ours[3])
 {
     for (int i = 0; i < 3; i++) {
@@ -378,7 +377,7 @@ static bay_err open_streams(process *self, const process_options *options, int o
     return err;
 }
 
-/* Everything that may fail for lack of memory comes before the fork. */
+/* Everything that may fail for lack of memory precedes the fork. */
 static bay_err start_child(process *self, const process_options *options, bay_diag *diag)
 {
     child_plan plan = {

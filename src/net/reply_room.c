@@ -7,24 +7,24 @@
 #include "base/mem.h"
 
 static _Atomic size_t account;
-static _Atomic size_t peak; /* a peak that two threads make at one time may miss one of them */
+static _Atomic size_t peak; /* two threads at a peak may miss one of them */
 
 struct reply_rooms {
     loop *loop;
     size_t most;
     void (*granted)(reply_room *room);
-    list told;            /* rooms that go on, and whose owner does not know yet */
-    loop_message message; /* "tell them" */
+    list told;            /* rooms that may continue and whose owner does not know yet */
+    loop_message message; /* notifies them */
     bool is_posted;
     bool is_freed; /* the message frees this */
 };
 
-/* Guards all below, every list of rooms, `bytes` and `wanted` of every room that waits, and the
+/* Guards everything below, every list of rooms, `bytes` and `wanted` of every waiting room, and the
  * flags of every receiver. */
 static pthread_mutex_t rooms_lock = PTHREAD_MUTEX_INITIALIZER;
 static list waiting = {.head = {&waiting.head, &waiting.head}};
 static _Atomic uint32_t waiting_count;
-static reply_room *first; /* the one that always goes on; NULL: none */
+static reply_room *first; /* the one that always continues; NULL: none */
 static uint64_t first_ms; /* when it last asked for more */
 
 size_t reply_account_bytes(void)
@@ -62,7 +62,7 @@ static void enter(reply_room *self)
     self->bytes = self->wanted;
 }
 
-/* May it go on although there is no room? */
+/* Whether it may continue although the account is full. */
 static bool is_first(reply_room *self, uint64_t now)
 {
     bool is_free = first == NULL || now >= first_ms + REPLY_ROOM_TURN_MS;
@@ -74,7 +74,8 @@ static bool is_first(reply_room *self, uint64_t now)
     return true;
 }
 
-/* Under the lock. A loop that is ending tells nobody: its receivers are freed with it. */
+/* With the lock held. A loop that is ending gets no notification: its receivers are freed with it.
+ */
 static void grant(reply_room *self)
 {
     reply_rooms *of = self->of;
@@ -154,7 +155,7 @@ static void on_posted(void *argument)
     pthread_mutex_lock(&rooms_lock);
     self->is_posted = false;
     bool is_freed = self->is_freed;
-    /* One round: a room that waits anew is told in the next. */
+    /* One round: a room that waits again is notified in the next. */
     list round;
     list_init(&round);
     for (list_link *link; (link = list_pop(&self->told)) != NULL;) {
@@ -165,7 +166,7 @@ static void on_posted(void *argument)
         mem_free(self);
         return;
     }
-    /* Telling one may release others of the round: they leave it then. */
+    /* A notification may release others of the round, which then leave it. */
     for (;;) {
         pthread_mutex_lock(&rooms_lock);
         list_link *link = list_pop(&round);

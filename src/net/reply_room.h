@@ -1,23 +1,24 @@
 /* The account of what replies hold in this process: those that wait for their peers
- * (http/reply_account), and answers that are being received, for which this file gives room. What a
- * gateway takes from an upstream it will soon owe a client.
+ * (http/reply_account), and answers that are being received, which this file admits. What a gateway
+ * receives from an upstream it will soon owe a client.
  *
- * A receiver asks before an answer takes more than REPLY_ROOM_SMALL bytes. While the account has
- * no room it does not read: the answer waits at its source. When answers end, or peers read, those
- * that wait go on in the order in which they began to wait, whichever receiver and loop they
+ * A receiver asks before an answer takes more than REPLY_ROOM_SMALL bytes. While the account is
+ * full it does not read: the answer waits at its source. When answers end, or peers read, waiting
+ * receivers continue in the order in which they began to wait, whichever receiver and loop they
  * belong to.
  *
- * One answer always goes on, whatever the account holds and however large it is: so an answer
- * larger than the bound arrives, and answers that came in part never wait for each other. It is the
- * one that has waited longest; the next takes its place when it ends, or has asked for nothing
- * for REPLY_ROOM_TURN_MS.
+ * One answer always continues, whatever the account holds and whatever its size: so an answer
+ * larger than the limit arrives, and incomplete answers never wait for each other. It is the one
+ * that has waited longest; the next takes its place when it ends, or has asked for nothing for
+ * REPLY_ROOM_TURN_MS.
  *
- * So all answers that are being received hold what the account has left, one answer above that,
- * and REPLY_ROOM_SMALL and what one read gave each.
+ * So all answers being received hold what the account has left, one answer above that, and each
+ * REPLY_ROOM_SMALL plus one read.
  *
  * Invariants
- * - A room waits exactly while reply_room_ask has said false and `granted` has not run since.
- * - `granted` runs in a turn of the receiver's own loop, outside of every call of this file. */
+ * - A room waits exactly while reply_room_ask has returned false and `granted` has not run since.
+ * - `granted` runs in an iteration of the receiver's own loop, outside of every call of this file.
+ */
 #ifndef NET_REPLY_ROOM_H
 #define NET_REPLY_ROOM_H
 
@@ -30,7 +31,7 @@ enum {
 };
 
 size_t reply_account_bytes(void); /* of the process; any thread, as of these three */
-/* The most there was since this was last asked, from now on what there is. */
+/* The maximum since the last call; from now on counted from the current value. */
 size_t reply_account_take_peak(void);
 void reply_account_add(size_t bytes);
 void reply_account_subtract(size_t bytes);
@@ -38,7 +39,7 @@ void reply_account_subtract(size_t bytes);
 typedef struct reply_rooms reply_rooms; /* those of one receiver */
 
 typedef struct reply_room {
-    list_link link; /* among those that wait, or are to be told that they go on */
+    list_link link; /* among those that wait, or that are to be notified */
     reply_rooms *of;
     size_t bytes;  /* in the account */
     size_t wanted; /* while it waits */
@@ -46,19 +47,19 @@ typedef struct reply_room {
 } reply_room; /* all 0: nothing is held */
 
 /* `most`: of the account; an answer waits above it. Errors: BAY_ERR_NOMEM. Units: bytes. Threads:
- * the loop's, as of all below but reply_rooms_wake. */
+ * the loop's, for all functions below except reply_rooms_wake. */
 bay_err reply_rooms_new(loop *loop, size_t most, void (*granted)(reply_room *room),
                         reply_rooms **out) BAY_MUST_CHECK;
-void reply_rooms_free(reply_rooms *self); /* its rooms are released; NULL is fine */
+void reply_rooms_free(reply_rooms *self); /* its rooms are released; NULL is allowed */
 
-/* The answer takes `bytes` in all by now, or will soon. False: no more of it is to be read until
- * `granted`. Never asks for less. `now_ms` is the loop's time. */
+/* The answer takes `bytes` in all, now or soon. False: do not read more of it until `granted`.
+ * Never decreases. `now_ms` is the loop's time. */
 bool reply_room_ask(reply_rooms *of, reply_room *self, size_t bytes,
                     uint64_t now_ms) BAY_MUST_CHECK;
-/* The answer is received, or given up. */
+/* The answer is received, or abandoned. */
 void reply_room_release(reply_room *self, uint64_t now_ms);
 
-/* The account has become less, or time has passed. True: some wait on. Any thread. */
+/* The account has decreased, or time has passed. True: some still wait. Any thread. */
 bool reply_rooms_wake(uint64_t now_ms);
 
 #endif

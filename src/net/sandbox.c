@@ -1,4 +1,5 @@
-/* What the machine can do, what is asked beyond that, and the plan that the child carries out. */
+/* What the machine supports, what is requested beyond that, and the plan that the child executes.
+ */
 #include "net/sandbox.h"
 
 #include <errno.h>
@@ -35,7 +36,7 @@ static sandbox_facts machine;
 static pthread_once_t machine_once = PTHREAD_ONCE_INIT;
 static _Atomic(const sandbox_facts *) pretended;
 
-/* Asked of a child: the answer is a change of whoever asks. */
+/* Tested in a child: the test changes the process that makes it. */
 static bool can_make_namespaces(void)
 {
     int status = 0;
@@ -164,7 +165,7 @@ sandbox_options *sandbox_options_dup(const sandbox_options *self)
 /* ---- the plan ---------------------------------------------------------------------------------
  */
 
-/* Nobody may raise his own bound. */
+/* Nobody may raise his own limit. */
 static void bound(sandbox_plan *plan, int resource, rlim_t soft, rlim_t hard)
 {
     struct rlimit now;
@@ -186,7 +187,7 @@ static void plan_limits(const sandbox_options *options, sandbox_plan *plan)
         (void)getrlimit(RLIMIT_STACK, &stack);
         bound(plan, RLIMIT_STACK, stack.rlim_cur < most ? stack.rlim_cur : most, most);
     }
-    if (options->cpu_seconds > 0) { /* SIGXCPU, and a second later SIGKILL for who is deaf to it */
+    if (options->cpu_seconds > 0) { /* SIGXCPU, and a second later SIGKILL if that is ignored */
         bound(plan, RLIMIT_CPU, options->cpu_seconds, (rlim_t)options->cpu_seconds + 1);
     }
     if (options->files > 0) {
@@ -194,7 +195,7 @@ static void plan_limits(const sandbox_options *options, sandbox_plan *plan)
     }
 }
 
-/* Cores in turn, so that sandboxed servers do not all share the first. */
+/* Cores in turn, so that not all sandboxed servers use the first ones. */
 static void plan_cores(const sandbox_options *options, sandbox_plan *plan)
 {
     static atomic_uint next;
@@ -241,10 +242,10 @@ static bay_err plan_user(const sandbox_options *options, sandbox_plan *plan, bay
         plan->has_namespace = sandbox_facts_of_machine()->has_user_namespaces;
     }
     if (plan->processes > 0 && !plan->has_namespace) {
-        plan->processes = 0; /* it would count what others run, too */
+        plan->processes = 0; /* it would count other processes of the user, too */
     }
-    /* bwrap is born as the first of its own processes: whenever it is killed, also amid its start,
-     * the kernel ends all of them. Who is not root needs a user namespace to do that. */
+    /* bwrap is the first of its own processes: whenever it is killed, also during its start, the
+     * kernel ends all of them. Without root this needs a user namespace. */
     if (plan->is_wrapped) {
         plan->birth_flags = NEW_PID_NAMESPACE | (geteuid() != 0 ? NEW_USER_NAMESPACE : 0);
         plan->has_namespace = plan->has_namespace || geteuid() != 0;
@@ -261,7 +262,7 @@ static void plan_filter(const sandbox_options *options, sandbox_plan *plan)
     sandbox_filter_options filter = {
         .has_net = options->has_net,
         .has_unix_sockets = options->has_unix_sockets,
-        .has_attributes = options->has_attributes || plan->is_wrapped, /* mounts guard them */
+        .has_attributes = options->has_attributes || plan->is_wrapped, /* mounts protect them */
         .has_memory_limit = options->memory_bytes > 0,
         .has_cpu_limit = options->cpus > 0,
         .lacks_truncate = !plan->is_wrapped && plan->abi < LANDLOCK_ABI_TRUNCATE,
@@ -290,7 +291,7 @@ static bay_err store_filter(sandbox_plan *plan, bay_diag *diag)
     return BAY_OK;
 }
 
-/* exec comes after the change of folder, so a relative program is looked for there. */
+/* exec comes after the change of folder, so a relative program is resolved here. */
 static bay_err make_absolute(const char *path, const char *folder, char out[PATH_BYTES],
                              bay_diag *diag)
 {
@@ -307,7 +308,7 @@ static bay_err make_absolute(const char *path, const char *folder, char out[PATH
                : diag_set(diag, BAY_ERR_SPAWN, "its sandbox: a path is too long");
 }
 
-/* bwrap says so, too, but to its stderr and after the start. */
+/* bwrap reports it, too, but on its stderr and after the start. */
 static bay_err check_paths(const sandbox_options *options, const char *program, bay_diag *diag)
 {
     for (size_t i = 0; i < options->path_count; i++) {

@@ -1,5 +1,5 @@
-/* Namespaces, by bubblewrap: the child sees its paths and no others, no processes but its own, and
- * no network unless it may. bwrap itself is told the filter by a descriptor; arguments and
+/* Namespaces, by bubblewrap: the child sees only its paths and its own processes, and no network
+ * unless it is permitted. bwrap itself gets the filter through a descriptor; arguments and
  * environment of the server pass through it unchanged. */
 #include <errno.h>
 #include <fcntl.h>
@@ -112,7 +112,7 @@ static void add_walls(line *self, const sandbox_options *options, sandbox_plan *
 }
 
 /* The kernel lets uid 0 write most of /proc/sys without any capability: with core_pattern alone it
- * would have a program run outside. */
+ * could start a program outside. */
 static void add_processes(line *self, bool is_writable)
 {
     add_pair(self, "--proc", "/proc");
@@ -121,7 +121,7 @@ static void add_processes(line *self, bool is_writable)
     }
 }
 
-/* Mounted as anything else, a device would be a name only. */
+/* Mounted in another way, a device would not work. */
 static bool is_device(const char *path)
 {
     return strncmp(path, "/dev/", 5) == 0;
@@ -143,7 +143,7 @@ static void add_paths(line *self, const sandbox_options *options)
     }
     for (size_t i = 0; i < options->path_count; i++) {
         const char *path = options->paths[i].path;
-        if (strcmp(path, "/proc") == 0) { /* ours would show nothing of its own */
+        if (strcmp(path, "/proc") == 0) { /* this process's would show nothing of its own */
             add_processes(self, options->paths[i].is_writable);
         } else if (is_device(path)) {
             bind_path(self, "--dev-bind", path);
@@ -182,7 +182,7 @@ bay_err sandbox_bubblewrap_prepare(const sandbox_options *options, const char *p
     add_walls(&self, options, plan);
     add_paths(&self, options);
     bind_path(&self, "--ro-bind-try", program_copy);
-    add_pair(&self, "--remount-ro", "/"); /* a folder in memory that nobody would count */
+    add_pair(&self, "--remount-ro", "/"); /* a folder in memory, which no limit counts */
     add_pair(&self, "--chdir", cwd_copy);
     add_pair(&self, "--", program_copy);
     for (size_t i = 1; argv[i] != NULL; i++) {

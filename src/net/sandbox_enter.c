@@ -1,5 +1,5 @@
-/* The child's side of a sandbox, between fork and exec: bare system calls only, for the C library's
- * own setters talk to threads that are not there after a fork. */
+/* The child's side of a sandbox, between fork and exec: only plain system calls, because the C
+ * library's setters signal threads that do not exist after a fork. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -75,14 +75,16 @@ static bool write_file(const char *path, const char *text)
     return done == (ssize_t)strlen(text);
 }
 
-/* In a namespace of its own a user's processes are counted anew: the bound is this server's. */
+/* In a namespace of its own a user's processes are counted separately: the limit is this server's.
+ */
 static bool make_namespace(const sandbox_plan *self)
 {
     bool is_born_there = (self->birth_flags & NEW_USER_NAMESPACE) != 0;
     if (!is_born_there && syscall(SYS_unshare, NEW_USER_NAMESPACE) != 0) {
         return self->is_best_effort;
     }
-    /* Of a process that shows its memory to nobody, as the gateway, these files are root's. */
+    /* If a process's memory is not readable by others, as the gateway's, these files belong to
+     * root. */
     int dumpable = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0);
     bool is_mapped = prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == 0 &&
                      write_file("/proc/self/uid_map", self->uid_map) &&
@@ -99,7 +101,7 @@ static bool drop_capabilities(void)
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct none[2] = {{0}};
     for (int i = 0; i <= LAST_CAPABILITY; i++) {
-        (void)prctl(PR_CAPBSET_DROP, i, 0, 0, 0); /* who may not has none to drop */
+        (void)prctl(PR_CAPBSET_DROP, i, 0, 0, 0); /* without the right there is none to drop */
     }
     return syscall(SYS_capset, &header, none) == 0;
 }
@@ -131,7 +133,7 @@ sandbox_step sandbox_enter(sandbox_plan *self)
     if (self->processes > 0 && setrlimit(RLIMIT_NPROC, &processes) != 0) {
         return SANDBOX_STEP_PROCESSES;
     }
-    if (self->is_wrapped) { /* it needs what it has, and gives it up itself */
+    if (self->is_wrapped) { /* it needs its rights, and drops them itself */
         return self->filter_fd < 0 || fcntl(self->filter_fd, F_SETFD, 0) == 0 ? SANDBOX_STEP_NONE
                                                                               : SANDBOX_STEP_FILTER;
     }

@@ -1,12 +1,12 @@
 /* System calls, by seccomp: a small program that the kernel runs before each of them.
  *
- * What is denied gets EPERM, so that a program that only probes goes on; a call by the numbers of
- * another machine (32-bit code, x32) kills, as its numbers would mean other calls here. clone3 and
- * openat2, whose arguments a filter cannot see, are said not to exist: the C libraries then take
- * clone and openat. What the kernel adds in later years is not denied by
- * this table; Landlock and the absence of every capability hold there.
+ * A denied call gets EPERM, so that a program that only probes continues; a call with the numbers
+ * of another architecture (32-bit code, x32) kills, because its numbers would mean other calls
+ * here. clone3 and openat2, whose arguments a filter cannot see, get ENOSYS: the C libraries then
+ * use clone and openat. Calls that later kernels add are not denied by this table; Landlock and the
+ * absence of all capabilities restrict them.
  *
- * In the program, register A holds the number of the call between the rules. */
+ * In the program, register A holds the call's number between the rules. */
 #include "net/sandbox_internal.h"
 
 #include <errno.h>
@@ -59,7 +59,7 @@ enum { /* the same on every machine; missing in older headers */
        CALL_FILE_SETATTR = 469,
 };
 
-enum { /* what has several spellings in the headers */
+enum { /* values with several names in the headers */
        FAMILY_UNIX = 1,
        FAMILY_INET = 2,
        FAMILY_INET6 = 10,
@@ -73,7 +73,7 @@ enum { /* what has several spellings in the headers */
        IO_PRIORITY_OF_USER = 3,         /* IOPRIO_WHO_USER */
        NAMESPACE_FLAGS = 0x7e020000,    /* of clone: NEWNS, CGROUP, UTS, IPC, USER, PID, NET */
        NAMESPACE_TIME = 0x80,           /* of unshare */
-       CLONE_WITH_PARENT = 0x8000,      /* its child would be our child */
+       CLONE_WITH_PARENT = 0x8000,      /* its child would become our child */
        MAP_KIND = 0x0f,
        MAP_IS_SHARED = 0x01,
        MAP_IS_VALIDATED = 0x03,
@@ -93,7 +93,7 @@ static const uint32_t owner_changes[] = {0x8901, 0x8902};   /* FIOSETOWN, SIOCSP
 static const uint32_t flag_changes[] = {0x40086602, 0x40046602, 0x401c5820,
                                         0x40087602, 0x40047602, 0x40806685};
 
-/* Other processes, the kernel's own affairs, and the ways around a filter. */
+/* Other processes, the kernel's own functions, and ways around a filter. */
 static const uint32_t never_allowed[] = {
     SYS_ptrace,
     SYS_process_vm_readv,
@@ -155,7 +155,7 @@ static const uint32_t never_allowed[] = {
     SYS_shmget,
     SYS_shmat,
     SYS_shmctl,
-    SYS_semget, /* an id is a small number: whoever guesses it needs no ...get */
+    SYS_semget, /* ids are small numbers that can be guessed without a get call */
     SYS_semctl,
     SYS_semop,
     SYS_semtimedop,
@@ -179,7 +179,7 @@ static const uint32_t never_allowed[] = {
 #endif
 };
 
-/* Landlock cannot tell paths apart for these. */
+/* Landlock cannot restrict these by path. */
 static const uint32_t attribute_calls[] = {
     SYS_fchmod,       SYS_fchmodat,    CALL_FCHMODAT2,     SYS_fchown,        SYS_fchownat,
     SYS_setxattr,     SYS_lsetxattr,   SYS_fsetxattr,      SYS_removexattr,   SYS_lremovexattr,
@@ -190,7 +190,7 @@ static const uint32_t attribute_calls[] = {
 #endif
 };
 
-/* With the place of their flags; a mode follows. */
+/* With the index of their flags; a mode follows. */
 static const uint32_t open_calls[][2] = {
     {SYS_openat, 2},
 #if defined(__x86_64__)
@@ -253,7 +253,7 @@ static void give_unless(sandbox_filter *self, uint16_t test, uint32_t value, uin
     give(self, verdict);
 }
 
-/* What follows up to `leave` is done only where the test holds. */
+/* The rules up to `leave` apply only if the test holds. */
 static uint16_t enter_if(sandbox_filter *self, uint16_t test, uint32_t value)
 {
     uint16_t at = self->len;
@@ -261,7 +261,7 @@ static uint16_t enter_if(sandbox_filter *self, uint16_t test, uint32_t value)
     return at;
 }
 
-/* What follows up to `leave` is about this call only. */
+/* The rules up to `leave` are about this call only. */
 static uint16_t enter(sandbox_filter *self, uint32_t call)
 {
     return enter_if(self, BPF_JEQ, call);
@@ -318,8 +318,8 @@ static void deny_unless_zero(sandbox_filter *self, uint32_t call, unsigned argum
  */
 
 /* The ends of a stream or seqpacket pair stay connected to each other: the kernel refuses to
- * connect them elsewhere and ignores or refuses a message's address. An end of any other pair sends
- * to every socket whose name it knows, descriptors included, and no filter sees a name. */
+ * connect them elsewhere and ignores or refuses a message's address. An end of any other pair can
+ * send to every socket whose name it knows, also descriptors, and no filter sees a name. */
 static void write_pairs(sandbox_filter *self, const sandbox_filter_options *options)
 {
     uint16_t at = enter(self, SYS_socketpair);
@@ -337,7 +337,7 @@ static void write_pairs(sandbox_filter *self, const sandbox_filter_options *opti
 static void write_sockets(sandbox_filter *self, const sandbox_filter_options *options)
 {
     write_pairs(self, options);
-    if (!options->has_net && !options->has_unix_sockets) { /* pairs are all there is */
+    if (!options->has_net && !options->has_unix_sockets) { /* only pairs are permitted */
         give_if(self, BPF_JEQ, SYS_bind, DENY(EAFNOSUPPORT));
         give_if(self, BPF_JEQ, SYS_connect, DENY(EAFNOSUPPORT));
         give_if(self, BPF_JEQ, SYS_listen, DENY(EAFNOSUPPORT));
@@ -350,7 +350,7 @@ static void write_sockets(sandbox_filter *self, const sandbox_filter_options *op
     if (options->has_net) {
         give_if(self, BPF_JEQ, FAMILY_INET, SECCOMP_RET_ALLOW);
         give_if(self, BPF_JEQ, FAMILY_INET6, SECCOMP_RET_ALLOW);
-        /* which interfaces and routes there are: protocol 0 */
+        /* the list of interfaces and routes: protocol 0 */
         give_unless(self, BPF_JEQ, FAMILY_NETLINK, DENY(EAFNOSUPPORT));
         load_argument(self, 2);
         give_if(self, BPF_JEQ, 0, SECCOMP_RET_ALLOW);
@@ -359,7 +359,7 @@ static void write_sockets(sandbox_filter *self, const sandbox_filter_options *op
     leave(self, at);
 }
 
-/* The limit that marks it as a child of ours may be read, but not changed (descendants.h). */
+/* The limit that marks a child may be read, but not changed (descendants.h). */
 static void write_mark(sandbox_filter *self)
 {
     static const uint32_t mark[] = {LIMIT_OF_MARK};
@@ -385,7 +385,7 @@ static void write_processes(sandbox_filter *self, const sandbox_filter_options *
     deny_if_set(self, SYS_clone, 0, NAMESPACE_FLAGS | CLONE_WITH_PARENT);
     deny_if_set(self, SYS_unshare, 0, NAMESPACE_FLAGS | NAMESPACE_TIME);
     DENY_IF_EQUAL(self, SYS_prctl, 0, memory_map);
-    /* what the same user may do to any of his processes, the gateway among them */
+    /* what a user may do to any of his processes, also to the gateway */
     deny_unless_zero(self, SYS_prlimit64, 0);
     write_mark(self);
     deny_unless_zero(self, SYS_sched_setscheduler, 0);
@@ -408,12 +408,12 @@ static void write_processes(sandbox_filter *self, const sandbox_filter_options *
     uint16_t at = enter(self, SYS_personality);
     load_argument(self, 0);
     give_if(self, BPF_JEQ, 0, SECCOMP_RET_ALLOW);
-    give_if(self, BPF_JEQ, 0x40000, SECCOMP_RET_ALLOW); /* addresses that stay: debuggers' wish */
+    give_if(self, BPF_JEQ, 0x40000, SECCOMP_RET_ALLOW); /* fixed addresses: used by debuggers */
     give_unless(self, BPF_JEQ, UINT32_MAX, DENY(EPERM));
     leave(self, at);
 }
 
-/* RLIMIT_DATA counts private writable memory only; nothing else is to be had then. */
+/* RLIMIT_DATA counts private writable memory only; other kinds are then denied. */
 static void write_memory(sandbox_filter *self)
 {
     give_if(self, BPF_JEQ, SYS_memfd_create, DENY(EPERM));
@@ -427,8 +427,8 @@ static void write_memory(sandbox_filter *self)
     leave(self, at);
 }
 
-/* A set-user-ID program in a writable folder gives its user's rights, root's perhaps, to whoever
- * runs it out there. Directories need no rule: mkdir takes no such bits. */
+/* A set-user-ID program in a writable folder would give its user's rights, possibly root's, to
+ * whoever runs it outside. Directories need no rule: mkdir ignores these bits. */
 static void write_set_id(sandbox_filter *self)
 {
     static const uint32_t mode_calls[][2] = {
@@ -448,7 +448,7 @@ static void write_set_id(sandbox_filter *self)
     for (size_t i = 0; i < sizeof(open_calls) / sizeof(open_calls[0]); i++) {
         uint16_t at = enter(self, open_calls[i][0]);
         load_argument(self, open_calls[i][1]);
-        uint16_t creates = enter_if(self, BPF_JSET, OPEN_CREATES); /* else there is no mode */
+        uint16_t creates = enter_if(self, BPF_JSET, OPEN_CREATES); /* otherwise there is no mode */
         load_argument(self, open_calls[i][1] + 1);
         give_if(self, BPF_JSET, SET_ID_BITS, DENY(EPERM));
         leave(self, creates);
@@ -461,7 +461,7 @@ static void write_attributes(sandbox_filter *self)
 {
     DENY_ALL(self, attribute_calls);
     DENY_IF_EQUAL(self, SYS_ioctl, 1, flag_changes);
-    uint16_t at = enter(self, SYS_utimensat); /* without a path: of a file that was opened */
+    uint16_t at = enter(self, SYS_utimensat); /* without a path: of an open file */
     load_argument(self, 1);
     give_unless(self, BPF_JEQ, 0, DENY(EPERM));
     load_upper_argument(self, 1);
@@ -469,7 +469,7 @@ static void write_attributes(sandbox_filter *self)
     leave(self, at);
 }
 
-/* Opening for reading and truncating at once is the way around a missing right to truncate. */
+/* Opening for reading with truncation would avoid a missing right to truncate. */
 static void write_truncation(sandbox_filter *self)
 {
     give_if(self, BPF_JEQ, SYS_truncate, DENY(EPERM));
@@ -483,7 +483,7 @@ static void write_truncation(sandbox_filter *self)
     }
 }
 
-/* The child puts its own number here. */
+/* The child inserts its own number here. */
 static void allow_own(sandbox_filter *self, bool is_negative)
 {
     if (self->slot_count < SANDBOX_PID_SLOTS) {

@@ -1,9 +1,9 @@
-/* What the files of the sandbox share.
+/* Shared by the files of the sandbox.
  *
- *   sandbox.c             what the machine can do, the plan
+ *   sandbox.c             what the machine supports, the plan
  *   sandbox_landlock.c    files: a ruleset
  *   sandbox_filter.c      system calls: a program for seccomp
- *   sandbox_libraries.c   what the program needs to start, and whether it can be seen
+ *   sandbox_libraries.c   what the program needs to start, and whether it can be read
  *   sandbox_bubblewrap.c  the command line of bwrap
  *   sandbox_enter.c       the child's side: only async-signal-safe calls */
 #ifndef NET_SANDBOX_INTERNAL_H
@@ -20,7 +20,7 @@ enum {
     SANDBOX_LIMITS = 8,
     SANDBOX_INSTRUCTIONS = 768,
     SANDBOX_PID_SLOTS = 16,
-    LANDLOCK_ABI_TRUNCATE = 3, /* from here on Landlock sees truncation */
+    LANDLOCK_ABI_TRUNCATE = 3, /* from here on Landlock restricts truncation */
     LANDLOCK_ABI_SCOPES = 6,   /* signals and abstract sockets */
 };
 
@@ -29,7 +29,7 @@ typedef struct sandbox_limit {
     struct rlimit value;
 } sandbox_limit;
 
-/* A place in the filter that the child fills with its own number. */
+/* A place in the filter where the child inserts its own number. */
 typedef struct sandbox_pid_slot {
     uint16_t at;
     bool is_negative; /* its group, as kill takes it */
@@ -43,22 +43,22 @@ typedef struct sandbox_filter {
     bool is_overlong;
 } sandbox_filter;
 
-/* How much of the filter is needed. */
+/* The parts of the filter that are needed. */
 typedef struct sandbox_filter_options {
     bool has_net;
     bool has_unix_sockets;
     bool has_attributes;
     bool has_memory_limit;
     bool has_cpu_limit;
-    bool lacks_truncate; /* nothing else guards it */
+    bool lacks_truncate; /* nothing else restricts it */
     bool lacks_scopes;   /* nothing else keeps signals inside */
-    bool is_in_group;    /* it is ended by its group: it may not leave that */
+    bool is_in_group;    /* it is killed by its group, so it may not leave that */
 } sandbox_filter_options;
 
 typedef struct sandbox_plan {
     bool is_used;
-    bool is_wrapped; /* by bubblewrap, which then makes files and filter its own affair */
-    int birth_flags; /* of clone: namespaces it is born into */
+    bool is_wrapped; /* by bubblewrap, which then applies files and filter */
+    int birth_flags; /* of clone: its namespaces */
     bool is_best_effort;
     bool is_root;
     int ruleset;   /* -1: none */
@@ -67,7 +67,7 @@ typedef struct sandbox_plan {
     sandbox_filter filter; /* len 0: none */
     sandbox_limit limits[SANDBOX_LIMITS];
     size_t limit_count;
-    rlim_t processes; /* 0: no bound */
+    rlim_t processes; /* 0: no limit */
     bool changes_cores;
     cpu_set_t cores;
     bool changes_user;
@@ -96,27 +96,27 @@ typedef enum sandbox_step {
 
 #define SANDBOX_NO_PLAN ((sandbox_plan){.ruleset = -1, .filter_fd = -1})
 
-/* Everything that can be made before the fork. `program` is what exec will be given, `cwd` the
- * child's folder or NULL. For the child's thread only: about to fork.
- * Errors: BAY_ERR_SPAWN with the reason; BAY_ERR_NOMEM. In any case: sandbox_plan_fini. */
+/* Everything that can be prepared before the fork. `program`: the argument of exec; `cwd`: the
+ * child's folder or NULL. Only for the thread that forks. Errors: BAY_ERR_SPAWN with the reason;
+ * BAY_ERR_NOMEM. Call sandbox_plan_fini in any case. */
 bay_err sandbox_prepare(const sandbox_options *options, const char *program,
                         const char *const *argv, const char *cwd, sandbox_plan *out,
                         bay_diag *diag) BAY_MUST_CHECK;
 void sandbox_plan_fini(sandbox_plan *self);
 
-/* In the child. First: limits and the user; then, after the change of folder and as the last thing
- * before exec, the rest. Returns the step that failed, errno says why. */
+/* In the child. First: limits and the user; then, after the change of folder and last before exec,
+ * the rest. Returns the step that failed; errno says why. */
 sandbox_step sandbox_become(const sandbox_plan *self);
 sandbox_step sandbox_enter(sandbox_plan *self);
 const char *sandbox_step_text(sandbox_step step);
 
 /* 0: the kernel has no Landlock. */
 int sandbox_landlock_abi(void);
-/* A ruleset with the given paths; the defaults as well unless they are not wanted.
- * Errors: BAY_ERR_SPAWN with the path and the reason. */
+/* A ruleset with the given paths, and with the defaults unless they are excluded. Errors:
+ * BAY_ERR_SPAWN with the path and the reason. */
 bay_err sandbox_landlock_prepare(const sandbox_options *options, const char *program, int abi,
                                  int *out_ruleset, bay_diag *diag) BAY_MUST_CHECK;
-/* In the child: also its own folder below /proc, then no way back. */
+/* In the child: also its own folder in /proc; irreversible. */
 bool sandbox_landlock_enter(int ruleset);
 
 /* What every program may read (and what it may write to), NULL at the end. */
@@ -126,9 +126,9 @@ extern const char *const sandbox_write_paths[];
 bool sandbox_filter_is_known(void); /* false: no table for this machine */
 void sandbox_filter_write(const sandbox_filter_options *options, sandbox_filter *out);
 
-/* Is the interpreter and are the libraries of the program among what can be read? `library_path` is
- * the child's LD_LIBRARY_PATH or NULL. Errors: BAY_ERR_SPAWN: what is hidden, and the folder to
- * add; BAY_ERR_NOMEM. */
+/* Whether the program's interpreter and libraries can be read in the sandbox. `library_path`: the
+ * child's LD_LIBRARY_PATH or NULL. Errors: BAY_ERR_SPAWN: what is hidden, and the folder to add;
+ * BAY_ERR_NOMEM. */
 bay_err sandbox_libraries_check(const sandbox_options *options, const char *program,
                                 const char *library_path, bay_diag *diag) BAY_MUST_CHECK;
 
@@ -136,7 +136,7 @@ bay_err sandbox_libraries_check(const sandbox_options *options, const char *prog
 bay_err sandbox_bubblewrap_prepare(const sandbox_options *options, const char *path,
                                    const char *program, const char *const *argv, const char *cwd,
                                    sandbox_plan *plan) BAY_MUST_CHECK;
-/* The path of a bwrap that works here, "" when there is none; starts it once. */
+/* The path of a working bwrap, "": none; starts it once. */
 void sandbox_bubblewrap_find(char *out, size_t size);
 
 #endif

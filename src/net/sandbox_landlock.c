@@ -1,9 +1,9 @@
-/* Files, by Landlock: everything is forbidden but what stands below the given paths. The numbers
- * stand here because the headers of a build machine may be older than the kernel it runs on.
+/* Files, by Landlock: everything is denied except below the given paths. The numbers are defined
+ * here because the headers of a build machine may be older than the kernel.
  *
- * Of /proc only the child's own folder is opened: the others show what was passed on command
- * lines. Landlock ties a rule to an inode, and that of /proc/PID lives as long as somebody holds
- * it: the parent does (process.c). */
+ * Of /proc only the child's own folder is permitted: others show the arguments of command lines.
+ * Landlock ties a rule to an inode, and that of /proc/PID lives as long as it is held: the parent
+ * holds it (process.c). */
 #include "net/sandbox_internal.h"
 
 #include <errno.h>
@@ -105,7 +105,7 @@ int sandbox_landlock_abi(void)
     return abi > 0 ? (int)abi : 0;
 }
 
-/* The rights that a kernel knows: each stage of Landlock added some. */
+/* The rights that a kernel knows: each version of Landlock added some. */
 static uint64_t rights_of(int abi)
 {
     static const int counts[] = {0, 13, 14, 15, 15, 16};
@@ -136,7 +136,7 @@ static bay_err sandbox_landlock_refuse(bay_diag *diag, const char *program, cons
                     path, strerror(errno));
 }
 
-/* Defaults that are not there are passed over; what was asked for must exist. */
+/* Missing defaults are skipped; requested paths must exist. */
 static bay_err add_paths(const sandbox_options *options, const char *program, uint64_t known,
                          int ruleset, bay_diag *diag)
 {

@@ -1,7 +1,7 @@
-/* Does the sandbox hide what the program is made of: its interpreter, its shared libraries? The
- * dynamic linker would say so in words of its own, and not what to do. Looked at before the start,
- * by reading the file; nothing of it is run. What cannot be decided (another kind of file, a
- * library that is found nowhere) is left to the start. */
+/* Checks whether the sandbox hides parts of the program: its interpreter, its shared libraries. The
+ * dynamic linker would report this in its own words, without a remedy. Checked before the start by
+ * reading the file; nothing of it is executed. What cannot be decided (another kind of file, a
+ * library that is not found) is left to the start. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,8 +16,8 @@
 #include "net/sandbox_internal.h"
 
 enum {
-    LIBRARY_FILES = 256, /* looked at for one program */
-    LIBRARY_DEPTH = 8,   /* from the program to one that a library of a library needs */
+    LIBRARY_FILES = 256, /* read for one program */
+    LIBRARY_DEPTH = 8,   /* from the program to a library of a library */
     LIBRARY_SEGMENTS = 64,
     LIBRARY_ENTRIES = 512, /* of a dynamic section */
     LIBRARY_CACHE = 4 << 20,
@@ -57,7 +57,7 @@ static bool is_below(const char *path, const char *folder)
     return strncmp(path, real, len) == 0 && (path[len] == '/' || path[len] == '\0');
 }
 
-/* `real` has no symbolic link in it. */
+/* `real` contains no symbolic link. */
 static bool is_shown(const search *self, const char *real)
 {
     for (size_t i = 0; !self->options->has_no_defaults && sandbox_read_paths[i] != NULL; i++) {
@@ -132,7 +132,7 @@ static uint64_t find_entry(const image *self, int64_t tag)
     return 0;
 }
 
-/* False: no file of this kind, or none whose libraries can be told. */
+/* False: not a file of this kind, or its libraries cannot be determined. */
 static bool read_image(image *self)
 {
     Elf64_Ehdr head;
@@ -167,7 +167,7 @@ static bool read_image(image *self)
  */
 
 typedef struct finding {
-    char hidden[PATH_MAX]; /* the first that is there and cannot be seen */
+    char hidden[PATH_MAX]; /* the first that exists and cannot be read */
     char shown[PATH_MAX];
 } finding;
 
@@ -183,7 +183,7 @@ static void look_at(const search *self, const char *path, finding *out)
     }
 }
 
-/* Folders between colons; $ORIGIN is that of the file. */
+/* Folders separated by colons; $ORIGIN is the file's. */
 static void look_in(const search *self, const char *folders, const char *origin, const char *name,
                     finding *out)
 {
@@ -204,7 +204,7 @@ static void look_in(const search *self, const char *folders, const char *origin,
     }
 }
 
-/* The linker's cache holds whole paths, each with a NUL at its end. */
+/* The linker's cache contains whole paths, each with a NUL at its end. */
 static void look_in_cache(const search *self, const char *name, finding *out)
 {
     size_t name_bytes = strlen(name) + 1;
@@ -319,7 +319,7 @@ bay_err sandbox_libraries_check(const sandbox_options *options, const char *prog
 {
     char real[PATH_MAX];
     if (realpath(program, real) == NULL) {
-        return BAY_OK; /* the start says so */
+        return BAY_OK; /* the start reports it */
     }
     search self = {.options = options,
                    .program = real,

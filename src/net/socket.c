@@ -1,9 +1,9 @@
-/* The stream of a socket: reading into the loop's buffer, the write queue, and the several ways to
- * end. The state diagram is in socket.h.
+/* The stream of a socket: reading into the loop's buffer, the write queue, and the ways to end. The
+ * state diagram is in socket.h.
  *
  * Invariants
- * - The handle is closed through begin_closing only, once; the memory goes in on_handle_closed
- * only. So an event may end the socket, and whoever called the event still holds a valid pointer.
+ * - The handle is closed through begin_closing only, once; the memory is freed in on_handle_closed
+ *   only. So an event may end the socket, and the caller of the event still has a valid pointer.
  * - Events are called from the loop's callbacks only, never from a call of the owner. */
 #include <errno.h>
 #include <netinet/in.h>
@@ -74,7 +74,7 @@ void socket_fail_quietly(net_socket *self, bay_err err, const char *text)
     if (self->state == SOCKET_CLOSED) {
         return;
     }
-    /* Once the owner asked for the end, how it ends is no longer an error. */
+    /* After the owner requested the end, how it ends is not an error any more. */
     if (self->state < SOCKET_FLUSHING) {
         set_reason(self, err, text);
     }
@@ -102,7 +102,7 @@ static void end_object(loop_object *object)
     socket_abort(CONTAINER_OF(object, net_socket, object));
 }
 
-/* Tells the kernel that our half is over, as soon as nothing is queued. */
+/* Shuts our half down in the kernel, when nothing is queued. */
 static void end_half_when_flushed(net_socket *self)
 {
     if (!self->is_shut || self->is_ended || !stream_queue_is_empty(&self->queue)) {
@@ -111,12 +111,12 @@ static void end_half_when_flushed(net_socket *self)
     self->is_ended = true;
     uv_os_fd_t fd;
     if (uv_fileno((uv_handle_t *)&self->tcp, &fd) == 0) {
-        (void)shutdown(fd, SHUT_WR); /* fails only when the peer is gone already */
+        (void)shutdown(fd, SHUT_WR); /* fails only if the peer has disconnected */
     }
 }
 
-/* A peer that still sends would have our last bytes thrown away by a reset: its own are read and
- * dropped until it sees our end. */
+/* If a peer is still sending, a reset would discard our last bytes: its own are read and dropped
+ * until it sees our end. */
 static void linger_when_flushed(net_socket *self)
 {
     if (self->state != SOCKET_FLUSHING) {
@@ -273,7 +273,7 @@ void socket_say_eof(net_socket *self)
     if (self->events->eof != NULL) {
         self->events->eof(self->user);
     }
-    /* Writing failed before and reading is over now: nothing is left of the connection. */
+    /* Writing failed before and reading has ended now: nothing is left of the connection. */
     if (self->queue.is_broken && self->state == SOCKET_CONNECTED) {
         socket_fail_quietly(self, BAY_ERR_CLOSED, NULL);
     }
@@ -310,7 +310,8 @@ static void on_landed(stream_queue *queue, int status)
         return;
     }
     if (status != 0) {
-        /* What the peer sent before it went may still be read (an early refusal, say). */
+        /* What the peer sent before it disconnected may still be read (an early refusal, for
+         * example). */
         if (self->state != SOCKET_CONNECTED || !self->is_reading) {
             socket_fail(self, loop_error_of(status), uv_strerror(status));
         }
@@ -413,7 +414,7 @@ bay_err socket_adopt(net_socket *self, int fd)
         close(fd);
         return loop_error_of(failure);
     }
-    (void)uv_tcp_nodelay(&self->tcp, 1); /* fails on what is no TCP socket, which needs none */
+    (void)uv_tcp_nodelay(&self->tcp, 1); /* fails on other sockets than TCP, which do not need it */
     return BAY_OK;
 }
 

@@ -1,12 +1,11 @@
-/* Making a connection: resolve, then one attempt per address in turn, each within its share of the
- * time that is left.
+/* Connecting: resolves, then makes one attempt per address in turn, each within its share of the
+ * remaining time.
  *
  * Invariants
- * - A connector lives as long as its socket is connecting, or until its last request comes back:
- *   libuv may still hold the resolver's request when the socket is long gone (`socket` is NULL
- *   then).
- * - An attempt that failed costs the socket its handle: it is closed, made anew, and only then is
- *   the next address tried. */
+ * - A connector lives as long as its socket is connecting, or until its last request returns: libuv
+ *   may still hold the resolver's request after the socket was freed (`socket` is NULL then).
+ * - A failed attempt closes the socket's handle: it is created again, and only then the next
+ *   address is tried. */
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +19,7 @@
 #define ATTEMPT_MS_MIN 250
 
 struct socket_connector {
-    net_socket *socket; /* NULL: gone, free this when the request comes back */
+    net_socket *socket; /* NULL: freed; free this when the request returns */
     loop *loop;
     uv_getaddrinfo_t resolver;
     uv_connect_t request;
@@ -59,7 +58,7 @@ void socket_connector_stop(net_socket *socket)
     loop_undefer(self->loop, &self->start);
     loop_timer_stop(self->loop, &self->attempt_timer);
     if (self->is_resolving) {
-        (void)uv_cancel((uv_req_t *)&self->resolver); /* too late when it runs already */
+        (void)uv_cancel((uv_req_t *)&self->resolver); /* too late if it is running already */
     }
     free_if_done(self);
 }
@@ -95,7 +94,7 @@ void socket_connector_retry(net_socket *socket)
 {
     socket_connector *self = socket->connector;
     int failure = uv_tcp_init(&socket->loop->uv, &socket->tcp);
-    CHECK(failure == 0); /* it makes no descriptor, so there is nothing to fail */
+    CHECK(failure == 0); /* it makes no descriptor, so it cannot fail */
     socket->tcp.data = socket;
     self->is_retrying = false;
     try_next(self);
@@ -128,7 +127,7 @@ static void on_connect(uv_connect_t *request, int status)
     socket_established(socket);
 }
 
-/* The share of the time left that this attempt may take; 0: all of it. */
+/* The share of the remaining time for this attempt; 0: all of it. */
 static uint64_t attempt_ms(const socket_connector *self)
 {
     size_t left = self->address_count - self->next + 1;

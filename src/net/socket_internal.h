@@ -16,7 +16,7 @@ typedef enum socket_state {
     SOCKET_CONNECTED,
     SOCKET_FLUSHING,  /* graceful close: the queue is being written */
     SOCKET_LINGERING, /* our half is shut; waits for the peer's */
-    SOCKET_CLOSED,    /* its handle is closing; only `closed` is left */
+    SOCKET_CLOSED,    /* its handle is closing; only `closed` remains */
 } socket_state;
 
 typedef struct socket_connector socket_connector;
@@ -42,7 +42,7 @@ struct net_socket {
     bool is_reading : 1;
     bool is_eof : 1;   /* of the peer's half */
     bool is_shut : 1;  /* of our half: no more writes */
-    bool is_ended : 1; /* the kernel was told */
+    bool is_ended : 1; /* the kernel was notified */
 };
 
 /* A socket with an initialised handle and no descriptor. */
@@ -50,19 +50,19 @@ bay_err socket_new(loop *loop, const socket_events *events, void *user,
                    net_socket **out) BAY_MUST_CHECK;
 /* Before anything was started on it: no `closed`. */
 void socket_discard(net_socket *self);
-/* Puts a connected descriptor in; takes `fd`, also on failure. */
+/* Sets a connected descriptor; takes `fd`, also on failure. */
 bay_err socket_adopt(net_socket *self, int fd) BAY_MUST_CHECK;
 void socket_set_peer(net_socket *self, const struct sockaddr *address);
 
 /* Closes the handle of a failed attempt; socket_connector_retry follows. */
 void socket_close_handle(net_socket *self);
 
-/* The stream stands: hands over to TLS or says `connected`. */
+/* The stream is connected: starts TLS or calls `connected`. */
 void socket_established(net_socket *self);
 void socket_say_connected(net_socket *self);
 
-/* The end with an error: `failed` when it was not connected yet (and the call comes from the loop),
- * then closing. `text` may be NULL. */
+/* Ends with an error: `failed` if it was not connected yet (and the loop calls this), then closing.
+ * `text` may be NULL. */
 void socket_fail(net_socket *self, bay_err err, const char *text);
 /* The same without an event now: for calls of the owner. */
 void socket_fail_quietly(net_socket *self, bay_err err, const char *text);
@@ -77,7 +77,7 @@ void socket_say_eof(net_socket *self);
 void socket_connector_stop(net_socket *self);  /* the socket is ending */
 void socket_connector_retry(net_socket *self); /* the handle of a failed attempt has closed */
 
-/* Unix sockets (socket_unix.c). What a listener has made: it removes that and nothing else. */
+/* Unix sockets (socket_unix.c). The file that a listener has made: it removes only that. */
 typedef struct socket_unix_file {
     char path[SOCKET_UNIX_PATH_BYTES]; /* "": none */
     dev_t device;
@@ -86,7 +86,7 @@ typedef struct socket_unix_file {
 /* A listening descriptor. Errors: as socket_listen. */
 bay_err socket_unix_open(bay_str address, int backlog, socket_unix_file *out, int *out_fd,
                          bay_diag *diag) BAY_MUST_CHECK;
-/* While the descriptor is still open: afterwards another process may have replaced it. */
+/* While the descriptor is open: afterwards another process may have replaced it. */
 void socket_unix_remove(const socket_unix_file *file);
 
 /* TLS (socket_tls.c). `server_name` at NULL: the server's side. */
@@ -95,7 +95,7 @@ bay_err socket_tls_new(net_socket *self, tls_context *context, bay_str server_na
 void socket_tls_free(net_socket *self);
 void socket_tls_start(net_socket *self);                /* the handshake */
 void socket_tls_input(net_socket *self, bay_str bytes); /* ciphertext */
-void socket_tls_resume(net_socket *self);               /* reading is wanted again */
+void socket_tls_resume(net_socket *self);               /* reading is requested again */
 bay_err socket_tls_write(net_socket *self, const bay_str *spans, size_t count) BAY_MUST_CHECK;
 void socket_tls_end(net_socket *self); /* close_notify */
 bool socket_tls_is_http2(const net_socket *self);

@@ -1,9 +1,9 @@
-/* Listening: a descriptor of our own, polled, so that accepting can be paused and can survive a
- * lack of descriptors.
+/* Listening: a separate polled descriptor, so that accepting can be paused and can survive a lack
+ * of descriptors.
  *
- * When the process runs out of descriptors, the connection at the head of the backlog would keep
- * the loop spinning. A descriptor held in reserve is given up for a moment to accept and close that
- * one, then accepting rests. */
+ * If the process runs out of descriptors, the connection at the head of the backlog would make the
+ * loop spin. A reserved descriptor is released for a moment to accept and close that connection,
+ * then accepting pauses. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -33,7 +33,7 @@ struct socket_listener {
     loop_timer rest;
     socket_accepted accepted;
     void *user;
-    tls_context *tls; /* a reference of our own; NULL: clear text */
+    tls_context *tls; /* a reference; NULL: clear text */
     uint32_t handshake_timeout_ms;
     int fd;
     int reserve_fd;
@@ -63,7 +63,7 @@ static void on_rested(void *argument)
     update_poll(self);
 }
 
-/* Answers one waiting peer with a close instead of silence. */
+/* Closes one waiting connection instead of leaving it unanswered. */
 static void shed_one(socket_listener *self)
 {
     if (self->reserve_fd >= 0) {
@@ -125,13 +125,14 @@ static void accept_up_to(socket_listener *self, int most)
             take_rest(self, error);
             return;
         }
-        /* What is left concerns the one connection (ECONNABORTED, EPROTO, EINTR): the next. */
+        /* Other errors concern one connection (ECONNABORTED, EPROTO, EINTR): continue with the
+         * next. */
     }
 }
 
 static void on_acceptable(uv_poll_t *handle, int status, int events)
 {
-    (void)status; /* accept4 tells it better */
+    (void)status; /* accept4 reports it better */
     (void)events;
     accept_up_to(CONTAINER_OF(handle, socket_listener, poll), ACCEPTS_PER_TURN);
 }
@@ -211,7 +212,8 @@ static bay_err parse_address(bay_str text, listen_address *out, bay_diag *diag)
     return BAY_OK;
 }
 
-/* 127.0.0.0/8, the same mapped into IPv6, and ::1: nobody else's packets come there. */
+/* 127.0.0.0/8, the same mapped into IPv6, and ::1: packets from other machines do not arrive there.
+ */
 static bool is_loopback(const struct sockaddr *address)
 {
     if (address->sa_family == AF_INET) {
@@ -252,7 +254,7 @@ static int open_one(const struct addrinfo *address, const socket_listener_option
     return fd;
 }
 
-/* Every address means IPv6's, which takes IPv4 too; where there is no IPv6, IPv4's. */
+/* Every address means IPv6's, which accepts IPv4, too; without IPv6, IPv4's. */
 static int open_every(const char *port, const socket_listener_options *options, int *out_fd)
 {
     static const char *const every[] = {"::", "0.0.0.0"};
@@ -375,7 +377,7 @@ void socket_listener_close(socket_listener *self)
     if (self->file.path[0] != '\0') {
         socket_unix_remove(&self->file);
     }
-    close(self->fd); /* allowed once polling has stopped; the port is free from here on */
+    close(self->fd); /* allowed after polling has stopped; the port is free from here on */
     if (self->reserve_fd >= 0) {
         close(self->reserve_fd);
     }

@@ -1,11 +1,11 @@
 /* Carries a TLS session's bytes over a socket.
  *
- * Outgoing records are staged in one buffer of the loop and handed to the write queue before the
- * call ends, so they reach the kernel in one write. Incoming ciphertext is decrypted straight from
- * the loop's read buffer into its plain buffer; when the owner stops reading in the middle, the
- * rest of the ciphertext (at most one read) is kept in `held`.
+ * Outgoing records are collected in one buffer of the loop and passed to the write queue before the
+ * call ends, so they reach the kernel in one write. Incoming ciphertext is decrypted directly from
+ * the loop's read buffer into its plain buffer; if the owner stops reading meanwhile, the rest of
+ * the ciphertext (at most one read) is kept in `held`.
  *
- * Invariant: while `held` has bytes the stream is not read, so bytes never overtake each other. */
+ * Invariant: while `held` has bytes the stream is not read, so bytes stay in order. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -21,7 +21,7 @@ struct socket_tls {
     char *held;
     size_t held_bytes;
     size_t staged_bytes;
-    bool may_have_more; /* reading stopped before the session ran dry */
+    bool may_have_more; /* reading stopped before the session was empty */
 };
 
 /* --- out -------------------------------------------------------------------------------------- */
@@ -94,7 +94,7 @@ bay_err socket_tls_write(net_socket *self, const bay_str *spans, size_t count)
 void socket_tls_end(net_socket *self)
 {
     tls_session_end(self->tls->session);
-    (void)flush(self); /* a broken queue shows at the next read or write */
+    (void)flush(self); /* the next read or write detects a broken queue */
 }
 
 /* --- in --------------------------------------------------------------------------------------- */
@@ -103,7 +103,7 @@ static void shake_hands(net_socket *self)
 {
     bay_diag diag = {.code = BAY_OK};
     bay_err err = tls_session_handshake(self->tls->session, &diag);
-    (void)flush(self); /* an alert too goes out before the end */
+    (void)flush(self); /* an alert, too, is sent before the end */
     if (err == BAY_OK) {
         socket_say_connected(self);
     } else if (err != BAY_ERR_AGAIN) {
@@ -134,7 +134,7 @@ static void read_records(net_socket *self)
     }
 }
 
-/* Keeps what the owner did not want yet; `left` may lie in the old `held`. */
+/* Keeps what the owner has not read; `left` may be in the old `held`. */
 static void hold(net_socket *self, bay_str left)
 {
     socket_tls *tls = self->tls;
@@ -233,7 +233,7 @@ void socket_tls_start(net_socket *self)
 {
     socket_raw_read_start(self);
     if (self->state == SOCKET_HANDSHAKING) {
-        shake_hands(self); /* a client's first flight */
+        shake_hands(self); /* a client's first message */
     }
 }
 

@@ -1,10 +1,10 @@
 /* Listening on a path of the file system.
  *
- * What protects the socket is the file: mode 0600 from the moment it exists, in a folder that
- * nobody but this user and root can write to. The name itself is never followed if it is a symbolic
- * link. What a process that was killed left behind is replaced: a socket of this user on which
- * nobody listens. The folder is locked from that check to the new socket's listen, so that two
- * processes that start together cannot replace each other's. */
+ * The file protects the socket: mode 0600 from its creation, in a folder that only this user and
+ * root can write to. The name itself is not followed if it is a symbolic link. What a killed
+ * process left behind is replaced: a socket of this user without a listener. The folder is locked
+ * from that check to the new socket's listen, so that two processes that start together cannot
+ * replace each other's. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 #include "net/socket_internal.h"
 
 enum {
-    FOLDERS_MAX = 128, /* of which one is inside the next */
+    FOLDERS_MAX = 128, /* nested in each other */
     LOCK_TRIES = 200,
     LOCK_PAUSE_NS = 10 * 1000 * 1000,
 };
@@ -66,7 +66,8 @@ static bay_err failed_by(bay_diag *diag, const char *path, const char *what, int
 
 /* ---- the folder ------------------------------------------------------------------------------ */
 
-/* Nobody else can rename or remove what is in it: of a sticky folder, what is ours. */
+/* Only this user and root can rename or remove what is in it; in a sticky folder, only what is
+ * theirs. */
 static bool is_safe(const struct stat *folder)
 {
     bool is_ours = folder->st_uid == 0 || folder->st_uid == geteuid();
@@ -74,7 +75,7 @@ static bool is_safe(const struct stat *folder)
            ((folder->st_mode & (S_IWGRP | S_IWOTH)) == 0 || (folder->st_mode & S_ISVTX) != 0);
 }
 
-/* Nor can anybody replace a folder on the way to it. Consumes `at`. */
+/* Nor can other users replace a folder on the path to it. Consumes `at`. */
 static bool is_safe_to_root(int at)
 {
     struct stat here;
@@ -132,7 +133,7 @@ static bay_err open_folder(const char *path, int *out, bay_diag *diag)
 
 /* ---- what is there already ------------------------------------------------------------------- */
 
-/* 0: somebody listens there; else the errno that says why not. */
+/* 0: a process listens there; otherwise the errno that says why not. */
 static int try_connect(const struct sockaddr_un *address)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -178,8 +179,8 @@ static bay_err clear_name(int folder, const char *name, const struct sockaddr_un
 
 /* ---- making and removing --------------------------------------------------------------------- */
 
-/* The kernel gives the file the mode of the descriptor, less the umask: set before the bind there
- * is no moment in which the file is open to others. */
+/* The kernel gives the file the mode of the descriptor, minus the umask: set before the bind, so
+ * that the file is never open to others. */
 static bay_err bind_private(int fd, int folder, const char *name, const struct sockaddr_un *address,
                             int backlog, socket_unix_file *out, bay_diag *diag)
 {

@@ -10,13 +10,13 @@
 
 #define DEFAULT_HIGH_BYTES ((uint32_t)256 * 1024)
 #define DEFAULT_MAX_BYTES ((uint32_t)4 * 1024 * 1024)
-#define FIRST_BLOCK_BYTES ((size_t)800) /* with its head a size that allocators keep at hand */
+#define FIRST_BLOCK_BYTES ((size_t)800) /* including its head, a size that allocators handle well */
 #define SPANS_AT_ONCE 16
 
 struct stream_block {
     uv_write_t request;
     stream_queue *queue;
-    stream_block *next; /* of spare ones */
+    stream_block *next; /* of unused ones */
     size_t len;
     size_t cap;
     char bytes[];
@@ -89,7 +89,7 @@ void stream_queue_drop(stream_queue *self)
 
 static void on_written(uv_write_t *request, int status);
 
-/* What waits, without its first `sent` bytes. */
+/* Sends what waits, without its first `sent` bytes. */
 static int fly(stream_queue *self, size_t sent)
 {
     stream_block *block = self->waiting;
@@ -120,7 +120,7 @@ static void on_written(uv_write_t *request, int status)
     self->landed(self, status);
 }
 
-/* Room for `bytes` more in the waiting block. */
+/* Reserves `bytes` in the waiting block. */
 static bool reserve(stream_queue *self, size_t bytes)
 {
     stream_block *block = self->waiting;
@@ -145,7 +145,7 @@ static bool reserve(stream_queue *self, size_t bytes)
     return true;
 }
 
-/* A socket takes bytes by send: the way through the file layer, which libuv goes, costs more. */
+/* On a socket, send is cheaper than the path through the file layer, which libuv uses. */
 static int64_t send_now(const stream_queue *self, const bay_str *span)
 {
     uv_os_fd_t descriptor;
@@ -163,8 +163,8 @@ static int64_t send_now(const stream_queue *self, const bay_str *span)
     return taken;
 }
 
-/* What the kernel takes at once; negative: an error of libuv. Nothing is under way on the stream.
- */
+/* The bytes that the kernel takes at once; negative: an error of libuv. Nothing is in flight on the
+ * stream. */
 static int64_t write_now(stream_queue *self, const bay_str *spans, size_t count)
 {
     if (count == 1 && self->stream->type == UV_TCP) {
@@ -237,7 +237,7 @@ static int send_gathered(stream_queue *self)
     return 0;
 }
 
-/* `landed` may write again: that joins behind, for the next time. */
+/* `landed` may write again: that is added at the end, for the next time. */
 static void on_turn_end(void *argument)
 {
     stream_gather *self = argument;
@@ -299,7 +299,7 @@ void stream_queue_send_gathered(stream_queue *self)
     }
 }
 
-/* False: they have to go to the kernel now. */
+/* False: they have to be sent to the kernel now. */
 static bool gather(stream_queue *self, const bay_str *spans, size_t count, size_t total)
 {
     bool is_in = has_gathered(self);

@@ -1,4 +1,4 @@
-/* A thread for a loop. Only this floor starts threads. */
+/* A thread for a loop. Only this module starts threads. */
 #ifndef NET_THREAD_H
 #define NET_THREAD_H
 
@@ -13,10 +13,10 @@ typedef struct net_thread {
     bool is_running;
 } net_thread;
 
-/* `self` must stay where it is until the join. All signals are blocked in the new thread: they
- * belong to the loop that asked for them. BAY_ERR_NOMEM when the system has no thread left. */
+/* `self` must not move until the join. All signals are blocked in the new thread: they belong to
+ * the loop that registered them. BAY_ERR_NOMEM: the system has no more threads. */
 bay_err net_thread_start(net_thread *self, void (*function)(void *argument),
                          void *argument) BAY_MUST_CHECK;
-void net_thread_join(net_thread *self); /* harmless when it never started */
+void net_thread_join(net_thread *self); /* no effect if it never started */
 
 #endif

@@ -1,9 +1,9 @@
 /* All timers of a loop: one binary heap of pointers, one kernel timer armed for the first.
  *
- * Invariants: at[1] is due first; a timer knows its place (heap_index, 0 when not armed); timers
- * due at the same millisecond run in the order they were armed. Stopping the first timer leaves the
- * kernel timer as it is: it wakes once too often rather than being set on every stop, which is what
- * most time-outs come to. */
+ * Invariants: at[1] is due first; a timer knows its place (heap_index, 0: not armed); timers due at
+ * the same millisecond run in the order they were armed. Stopping the first timer does not change
+ * the kernel timer: it wakes once too often instead of being set at every stop, because most
+ * time-outs are stopped. */
 #include "base/mem.h"
 #include "net/loop_internal.h"
 
@@ -82,11 +82,10 @@ static void on_due(uv_timer_t *handle)
     loop *self = handle->data;
     timer_heap *heap = &self->timers;
     if (self->is_closing) {
-        return; /* owners are going or gone; written by this thread only, so read without the lock
-                 */
+        return; /* the loop is ending or freed; only this thread writes it, so no lock is needed */
     }
     uint64_t now = uv_now(&self->uv);
-    /* Timers armed in these callbacks wait for the next turn, also those with no delay. */
+    /* Timers armed in these callbacks wait for the next iteration, also those without a delay. */
     uint64_t end = heap->next_sequence;
     while (heap->len > 0 && heap->at[1]->due_ms <= now && heap->at[1]->sequence < end) {
         loop_timer *timer = heap->at[1];
@@ -118,7 +117,7 @@ bay_err loop_timers_init(loop *self)
 {
     uv_timer_init(&self->uv, &self->timers.handle);
     self->timers.handle.data = self;
-    /* Room from the start, so that the first time-outs of a loop cannot fail. */
+    /* Memory from the start, so that the first time-outs of a loop cannot fail. */
     return grow(&self->timers) ? BAY_OK : BAY_ERR_NOMEM;
 }
 

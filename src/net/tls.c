@@ -1,9 +1,9 @@
-/* TLS sessions over a BIO of our own: reads come straight from the borrowed ciphertext, writes go
- * straight to the owner, so neither is copied into an intermediate memory BIO and an idle session
+/* TLS sessions over a BIO of their own: reads come directly from the borrowed ciphertext, writes go
+ * directly to the owner, so neither is copied to an intermediate memory BIO and an idle session
  * keeps no buffers (SSL_MODE_RELEASE_BUFFERS).
  *
- * OpenSSL's error queue belongs to the thread: it is emptied before each call and drained after a
- * failure, so that one connection's error never shows up in another's. */
+ * OpenSSL's error queue belongs to the thread: it is emptied before each call and read after a
+ * failure, so that one connection's error is never reported for another. */
 #include <limits.h>
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
@@ -94,8 +94,8 @@ static bay_err attach_bio(tls_session *self)
 
 /* --- making ----------------------------------------------------------------------------------- */
 
-/* RFC 6125: the name we meant to reach must stand in the certificate. An address is compared with
- * the certificate's addresses, and RFC 6066 section 3 keeps it out of SNI. */
+/* RFC 6125: the requested name must be in the certificate. An address is compared with the
+ * certificate's addresses, and RFC 6066 section 3 keeps it out of SNI. */
 static bay_err expect_name(tls_session *self, bay_str server_name, bay_diag *diag)
 {
     char name[NAME_BYTES_MAX + 1];
@@ -240,7 +240,7 @@ void tls_session_end(tls_session *self)
     ERR_clear_error();
 }
 
-/* RFC 2253's flags escape control characters and commas: names stay apart. */
+/* RFC 2253's flags escape control characters and commas, so that names stay distinct. */
 static void write_subject(X509 *certificate, buf *out)
 {
     BIO *text = BIO_new(BIO_s_mem());

@@ -1,6 +1,6 @@
 /* TLS by OpenSSL: one context for a server or a client role, shared by the connections of all
- * loops. TLS 1.2 at least. A library built without TLS (BAY_ERR_TLS off: tls_none.c) makes no
- * context: BAY_ERR_UNSUPPORTED. */
+ * loops. TLS 1.2 at least. A library without TLS (tls_none.c) makes no context:
+ * BAY_ERR_UNSUPPORTED. */
 #ifndef NET_TLS_H
 #define NET_TLS_H
 
@@ -30,9 +30,8 @@ bay_err tls_server_new(const tls_options *options, tls_context **out,
                        bay_diag *diag) BAY_MUST_CHECK;
 bay_err tls_client_new(const tls_options *options, tls_context **out,
                        bay_diag *diag) BAY_MUST_CHECK;
-/* Does a client need a context of its own for these, and not the one that all others share: the
- * system's authorities, no certificate? A key without its certificate counts: tls_client_new
- * refuses it. */
+/* Whether a client needs a context of its own for these, and not the shared one: the system's
+ * authorities, no certificate. A key without its certificate counts: tls_client_new refuses it. */
 static inline bool tls_client_has_own(const tls_options *options)
 {
     return options->ca_file != NULL || options->certificate_file != NULL ||
@@ -40,6 +39,6 @@ static inline bool tls_client_has_own(const tls_options *options)
 }
 /* Shared between loops: each reference ends with tls_free. Any thread. */
 tls_context *tls_ref(tls_context *self);
-void tls_free(tls_context *self); /* connections made from it live on */
+void tls_free(tls_context *self); /* connections made from it continue */
 
 #endif

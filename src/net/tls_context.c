@@ -1,8 +1,8 @@
-/* TLS contexts: what a server shows and a client trusts. Nothing of them is logged but file names.
+/* TLS contexts: a server's certificate and a client's trust. Only file names of them are logged.
  *
- * Choices: TLS 1.2 at least, no renegotiation (a server could be made to do work for free), no
- * compression, only forward-secret AEAD suites under 1.2, and keys with a passphrase refused rather
- * than asked for on a terminal. */
+ * Choices: TLS 1.2 at least, no renegotiation (clients could make a server work for free), no
+ * compression, only forward-secret AEAD suites under 1.2, and keys with a passphrase refused
+ * instead of asking on a terminal. */
 #include <openssl/err.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static const unsigned char alpn_both[] = {2, 'h', '2', 8, 'h', 't', 't', 'p', '/
 #define ALPN_OURS alpn_both
 #endif
 
-/* RFC 7301 section 3.2: a client that offers protocols, but none of ours, is refused. */
+/* RFC 7301 section 3.2: a client that offers protocols, but none that is supported, is refused. */
 static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_len,
                            const unsigned char *offered, unsigned int offered_len, void *argument)
 {

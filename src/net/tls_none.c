@@ -1,6 +1,5 @@
-/* The place of tls.c, tls_context.c and socket_tls.c in a library that is built without TLS: no
- * context can be made, so no socket ever has a TLS session and what would carry one is not reached.
- */
+/* Replaces tls.c, tls_context.c and socket_tls.c in a library without TLS: no context can be made,
+ * so no socket ever has a TLS session and the other functions are never called. */
 #include "base/check.h"
 #include "base/err.h"
 #include "net/socket_internal.h"
@@ -33,7 +32,7 @@ tls_context *tls_ref(tls_context *self)
 
 void tls_free(tls_context *self)
 {
-    (void)self; /* NULL: there is none */
+    (void)self; /* always NULL */
 }
 
 bay_err socket_tls_new(net_socket *self, tls_context *context, bay_str server_name, bay_diag *diag)
@@ -49,7 +48,7 @@ void socket_tls_free(net_socket *self)
     CHECK(self->tls == NULL);
 }
 
-/* What is asked of a TLS session only: nothing leaves in clear text by mistake. */
+/* Only a TLS session calls these: nothing is sent in clear text by mistake. */
 
 void socket_tls_start(net_socket *self)
 {

@@ -1,4 +1,4 @@
-/* An eventfd: a write is all that a signal handler has to do, and the kernel keeps the count. */
+/* An eventfd: a signal handler only has to write, and the kernel keeps the count. */
 #include "net/wakeup.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "net/loop_internal.h"
 
-/* The ear of a loop; freed by the close of its handle. */
+/* The watcher of a loop; freed by the close of its handle. */
 typedef struct watcher {
     loop_object object;
     uv_poll_t handle;
@@ -34,10 +34,10 @@ void net_wakeup_fini(net_wakeup *self)
 
 void net_wakeup_signal(const net_wakeup *self)
 {
-    int kept = errno; /* a signal handler must leave it as it was */
+    int kept = errno; /* a signal handler must not change it */
     uint64_t one = 1;
     ssize_t written = write(self->descriptor, &one, sizeof(one));
-    (void)written; /* full: it was rung often enough */
+    (void)written; /* full: it is signalled already */
     errno = kept;
 }
 
@@ -45,7 +45,7 @@ void net_wakeup_unwatch(const net_wakeup *self)
 {
     uint64_t count;
     ssize_t got = read(self->descriptor, &count, sizeof(count));
-    (void)got; /* nothing there: it was not rung */
+    (void)got; /* nothing to read: it was not signalled */
 }
 
 static void on_readable(uv_poll_t *handle, int status, int events)

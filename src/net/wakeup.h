@@ -9,7 +9,7 @@ typedef struct net_wakeup {
     int descriptor; /* -1: not initialised */
 } net_wakeup;
 
-/* Owns: one descriptor. Errors: BAY_ERR_IO (no descriptor is left). Threads: any. */
+/* Owns: one descriptor. Errors: BAY_ERR_IO (no more descriptors). Threads: any. */
 bay_err net_wakeup_init(net_wakeup *self) BAY_MUST_CHECK;
 /* After the loop that watches it is freed. */
 void net_wakeup_fini(net_wakeup *self);
