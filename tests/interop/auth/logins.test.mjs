@@ -168,6 +168,54 @@ test('client credentials, with a key (private_key_jwt)', async () => {
     assert.match(said.out, new RegExp(`by ${client.client_id} for weather:read`), said.err);
 });
 
+// ---- both halves -------------------------------------------------------------------------------
+
+// A gateway on a free port, which asks its callers for tokens and has credentials of its own towards the server.
+async function serve(settings) {
+    const file = join(at, 'gateway.json');
+    writeFileSync(file, JSON.stringify({ listen: '127.0.0.1:0', ...settings }));
+    const child = spawn(patchbay, ['serve', '-c', file], { stdio: ['ignore', 'inherit', 'pipe'],
+        env: { PATH: process.env.PATH, HOME: at, ASAN_OPTIONS: process.env.ASAN_OPTIONS ?? '' } });
+    const self = { log: '', ended: new Promise((resolve) => child.on('close', resolve)) };
+    self.stop = () => { child.kill('SIGTERM'); return self.ended; };
+    process.on('exit', () => child.kill('SIGKILL'));
+    self.url = await new Promise((resolve, reject) => {
+        child.stderr.setEncoding('utf8').on('data', (text) => {
+            self.log += text;
+            const place = /(http:\/\/127\.0\.0\.1:\d+)/.exec(self.log);
+            if (place) resolve(`${place[1]}/mcp`);
+        });
+        child.on('close', () => reject(new Error(self.log)));
+    });
+    return self;
+}
+
+test('a person at the gateway, and the gateway at the server: each token where it belongs', async () => {
+    const home = state();
+    const before = new Set(server.tokens);
+    const gateway = await serve({ auth: { issuers: { idp: { url: idp.issuer } }, scopes: ['weather:read'] },
+        mcpServers: { s: { url: server.url, credentials: { clientId: 'machine', clientSecret: clients.machine.client_secret,
+            scope: 'weather:read' } } } });
+    const none = await run(home, ['call', gateway.url, 's.whoami']);
+    assert.equal(none.code, 8, none.err);
+    const made = await run(home, ['login', gateway.url], browse);
+    assert.equal(made.code, 0, made.err);
+    const who = JSON.parse((await run(home, ['whoami', gateway.url, '--json'])).out);
+    assert.equal(who.claims.sub, 'ann');
+    assert.equal(who.claims.aud, gateway.url);
+    const called = await run(home, ['call', gateway.url, 's.whoami']);
+    assert.match(called.out, /by machine for weather:read/, called.err);
+    await gateway.stop();
+    outputs.push(gateway.log);
+    const news = [...server.tokens].filter((text) => text && !before.has(text));
+    assert.ok(news.length > 0);
+    for (const text of news) {
+        const claims = JSON.parse(Buffer.from(text.split('.')[1], 'base64url').toString());
+        assert.equal(claims.client_id, 'machine');
+        assert.equal(claims.aud, server.url);
+    }
+});
+
 test('a secret that is not good: the reason, and not the secret', async () => {
     const file = configure('wrong', { clientId: 'machine', clientSecret: 'a-wrong-secret', scope: 'weather:read' });
     const said = await run(state(), ['call', '-c', file, 's', 'whoami']);
