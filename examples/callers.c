@@ -2,7 +2,6 @@
  * caller began no other can go on with. (Compare keys in constant time, and keep them out of the
  * source, in a real program.) */
 #include <patchbay/server.h>
-#include <string.h>
 
 static bool identify(bay_peer *peer, void *user)
 {
@@ -10,7 +9,7 @@ static bool identify(bay_peer *peer, void *user)
     bay_str given = bay_peer_field(peer, "authorization");
     (void)user;
     for (int i = 0; i < 2; i++) {
-        if (given.len == strlen(callers[i][0]) && memcmp(given.at, callers[i][0], given.len) == 0) {
+        if (bay_str_eq_c(given, callers[i][0])) {
             bay_peer_principal(peer, callers[i][1]);
             return true;
         }
@@ -29,7 +28,6 @@ int main(int argc, char **argv)
 {
     bay_server *server = bay_server_new("callers", "1.0.0");
     bay_server_identify(server, identify, NULL);
-    bay_server_tool_schema(server, "who_am_i", "The caller's name.", "{\"type\":\"object\"}",
-                           who_am_i, NULL);
+    bay_server_tool(server, "who_am_i", "The caller's name.", NULL, who_am_i, NULL);
     return bay_server_main(server, argc, argv);
 }

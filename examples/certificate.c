@@ -4,8 +4,6 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <patchbay/server.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -36,7 +34,7 @@ static int connect_to(const char *host, const char *port, const char **why)
     return fd;
 }
 
-static void put_name(bay_result *result, const char *what, const X509_NAME *name)
+static void put_name(bay_json *json, const char *what, const X509_NAME *name)
 {
     char text[512] = "";
     BIO *out = BIO_new(BIO_s_mem());
@@ -45,36 +43,32 @@ static void put_name(bay_result *result, const char *what, const X509_NAME *name
         text[len > 0 ? len : 0] = '\0';
     }
     BIO_free(out);
-    bay_result_textf(result, "%s: %s", what, text);
+    bay_json_text(json, what, text);
 }
 
-static void put_time(bay_result *result, const char *what, const ASN1_TIME *time)
+static void put_time(bay_json *json, const char *what, const ASN1_TIME *time)
 {
     struct tm at;
     char text[64] = "unreadable";
-    int days = 0;
-    int seconds = 0;
-    if (ASN1_TIME_to_tm(time, &at) == 1 && ASN1_TIME_diff(&days, &seconds, NULL, time) == 1) {
-        strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &at);
+    if (ASN1_TIME_to_tm(time, &at) == 1) {
+        strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &at);
     }
-    bay_result_textf(result, "%s: %s (%d days %s)", what, text, days < 0 ? -days : days,
-                     days < 0 || seconds < 0 ? "ago" : "from now");
+    bay_json_text(json, what, text);
 }
 
-static void put_alternative_names(bay_result *result, X509 *certificate)
+static void put_alternative_names(bay_json *json, X509 *certificate)
 {
     GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
-    char text[4096] = "";
-    size_t len = 0;
+    bay_json_array(json, "names");
     for (int i = 0; i < sk_GENERAL_NAME_num(names) && i < MAX_NAMES; i++) {
         const GENERAL_NAME *name = sk_GENERAL_NAME_value(names, i);
-        if (name->type == GEN_DNS && len < sizeof(text)) {
-            len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%.*s", len > 0 ? ", " : "",
-                                    ASN1_STRING_length(name->d.dNSName),
-                                    ASN1_STRING_get0_data(name->d.dNSName));
+        if (name->type == GEN_DNS) { /* whatever the certificate says, it is a text */
+            const char *text = (const char *)ASN1_STRING_get0_data(name->d.dNSName);
+            size_t len = (size_t)ASN1_STRING_length(name->d.dNSName);
+            bay_json_text_str(json, NULL, (bay_str){text, len});
         }
     }
-    bay_result_textf(result, "alternative names: %s", text);
+    bay_json_end(json);
     GENERAL_NAMES_free(names);
 }
 
@@ -82,33 +76,33 @@ static void report(bay_call *call, SSL *tls)
 {
     X509 *certificate = SSL_get0_peer_certificate(tls); /* never NULL: no suite without one */
     long verdict = SSL_get_verify_result(tls);
-    bay_result *result = bay_result_new(call);
-    bay_result_textf(result, "valid: %s%s", verdict == X509_V_OK ? "yes" : "no: ",
-                     verdict == X509_V_OK ? "" : X509_verify_cert_error_string(verdict));
-    put_name(result, "subject", X509_get_subject_name(certificate));
-    put_name(result, "issuer", X509_get_issuer_name(certificate));
-    put_time(result, "not before", X509_get0_notBefore(certificate));
-    put_time(result, "not after", X509_get0_notAfter(certificate));
-    put_alternative_names(result, certificate);
-    bay_result_textf(result, "protocol: %s", SSL_get_version(tls));
-    bay_call_finish(call, result);
+    int days = 0, seconds = 0;
+    ASN1_TIME_diff(&days, &seconds, NULL, X509_get0_notAfter(certificate));
+    bay_json *json = bay_json_new();
+    bay_json_object(json, NULL);
+    bay_json_bool(json, "valid", verdict == X509_V_OK);
+    bay_json_text(json, "verdict", X509_verify_cert_error_string(verdict));
+    put_name(json, "subject", X509_get_subject_name(certificate));
+    put_name(json, "issuer", X509_get_issuer_name(certificate));
+    put_time(json, "notBefore", X509_get0_notBefore(certificate));
+    put_time(json, "notAfter", X509_get0_notAfter(certificate));
+    bay_json_int(json, "daysLeft", days);
+    put_alternative_names(json, certificate);
+    bay_json_text(json, "protocol", SSL_get_version(tls));
+    bay_json_end(json);
+    bay_call_reply_json(call, json);
 }
 
 static void check_ssl_certificate(bay_call *call, void *user)
 {
     char host[256];
     char port[8];
-    int64_t number = 443;
     const char *why = "";
-    bay_str name = bay_call_str(call, "host");
-    bay_err err = bay_call_int(call, "port", &number);
-    if (name.len == 0 || name.len >= sizeof(host) || memchr(name.at, '\0', name.len) != NULL ||
-        (err != BAY_OK && err != BAY_ERR_NOT_FOUND) || number < 1 || number > 65535) {
-        bay_call_fail(call, "The host must be a name or address, the port from 1 to 65535.");
+    if (!bay_str_copy(bay_call_str(call, "host"), host, sizeof(host)) ||
+        !bay_str_copy(bay_call_str(call, "port"), port, sizeof(port))) {
+        bay_call_fail(call, "The host must be a name or an address.");
         return;
     }
-    snprintf(host, sizeof(host), "%.*s", BAY_STR(name));
-    snprintf(port, sizeof(port), "%d", (int)number);
     int fd = connect_to(host, port, &why);
     if (fd < 0) {
         bay_call_failf(call, "%s port %s: %s", host, port, why);
@@ -131,16 +125,20 @@ static void check_ssl_certificate(bay_call *call, void *user)
     close(fd);
 }
 
+static const bay_field input[] = {
+    {"host", BAY_TYPE_STRING, "Name or address", .is_required = true, .min = "1", .max = "255"},
+    {"port", BAY_TYPE_INTEGER, .min = "1", .max = "65535", .default_value = "443"},
+    {0},
+};
+
 int main(int argc, char **argv)
 {
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
     SSL_CTX_set_default_verify_paths(context);
     bay_server *server = bay_server_new("certificate", "1.0.0");
-    bay_tool *tool = bay_server_tool_schema(
-        server, "check_ssl_certificate", "Validity, issuer and names of a host's TLS certificate.",
-        "{\"type\":\"object\",\"properties\":{\"host\":{\"type\":\"string\"},\"port\":"
-        "{\"type\":\"integer\",\"default\":443}},\"required\":[\"host\"]}",
-        check_ssl_certificate, context);
+    bay_tool *tool = bay_server_tool(server, "check_ssl_certificate",
+                                     "Validity, issuer and names of a host's TLS certificate.",
+                                     input, check_ssl_certificate, context);
     bay_tool_annotations(tool, "{\"readOnlyHint\":true,\"openWorldHint\":true}");
     bay_tool_blocking(tool);
     int status = bay_server_main(server, argc, argv);

@@ -7,7 +7,6 @@
 
 int main(int argc, char **argv)
 {
-    char id[256];
     bay_client *client = NULL;
     bay_reply *reply = NULL;
     bay_diag diag;
@@ -30,17 +29,17 @@ int main(int argc, char **argv)
         bay_client_close(client);
         return 0;
     }
-    snprintf(id, sizeof(id), "%.*s", BAY_STR(bay_reply_task(reply)));
+    bay_reply *begun = reply; /* it knows the task's id */
     printf("Task ");
-    bay_print(stdout, bay_reply_task(reply));
+    bay_print(stdout, bay_reply_task(begun));
     putchar('\n');
-    bay_reply_free(reply);
     bay_client_close(client);
 
     bay_err err = bay_client_connect(argv[1], NULL, &client, &diag);
     if (err == BAY_OK) {
-        err = bay_client_task_wait(client, id, &reply, &diag);
+        err = bay_client_task_wait_str(client, bay_reply_task(begun), &reply, &diag);
     }
+    bay_reply_free(begun);
     if (err == BAY_OK) {
         bay_print(stdout, bay_reply_text(reply, 0));
         putchar('\n');

@@ -30,8 +30,8 @@ static void show(bay_call *call, void *user)
 int main(int argc, char **argv)
 {
     bay_server *server = bay_server_new("content", "1.0.0");
-    bay_tool *tool = bay_server_tool_schema(server, "show", "One piece of content of each kind.",
-                                            "{\"type\":\"object\"}", show, NULL);
+    bay_tool *tool =
+        bay_server_tool(server, "show", "One piece of content of each kind.", NULL, show, NULL);
     bay_tool_title(tool, "Show everything");
     bay_tool_annotations(tool, "{\"readOnlyHint\":true,\"openWorldHint\":false}");
     return bay_server_main(server, argc, argv);

@@ -94,8 +94,8 @@ int main(int argc, char **argv)
     const char *address = argc > 1 ? argv[1] : "127.0.0.1:8080";
     bay_diag diag;
     int status = 1;
-    bay_server_tool_schema(self.server, "beats", "How often the program's clock has beaten.", NULL,
-                           tell_beats, &self);
+    bay_server_tool(self.server, "beats", "How often the program's clock has beaten.", NULL,
+                    tell_beats, &self);
     if (bay_server_listen(self.server, address, &diag) != BAY_OK) {
         fprintf(stderr, "%s\n", diag.text);
     } else if (start(&self)) {

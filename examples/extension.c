@@ -1,17 +1,18 @@
 /* An extension of one's own: a capability with settings, and a method outside the protocol's. */
 #include <patchbay/server.h>
-#include <stdio.h>
 #include <time.h>
 
 static void get_time(bay_call *call, void *user)
 {
-    char json[64];
     (void)user;
     if (!bay_call_client_has(call, "extensions.com.example/clock")) {
         bay_call_error(call, -32602, "Declare the extension com.example/clock first");
         return;
     }
-    snprintf(json, sizeof(json), "{\"seconds\":%lld}", (long long)time(NULL));
+    bay_json *json = bay_json_new();
+    bay_json_object(json, NULL);
+    bay_json_int(json, "seconds", time(NULL));
+    bay_json_end(json);
     bay_call_finish_json(call, json);
 }
 

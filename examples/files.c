@@ -22,9 +22,8 @@ static int open_beneath(const int *root, bay_str path, uint64_t flags)
     char text[4096];
     struct open_how how = {.flags = flags | O_CLOEXEC | O_NONBLOCK,
                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
-    int len = snprintf(text, sizeof(text), "%.*s", BAY_STR(path)); /* ends at a NUL byte */
     errno = ENAMETOOLONG;
-    bool fits = (size_t)len == path.len && path.len < sizeof(text);
+    bool fits = bay_str_copy(path, text, sizeof(text)); /* and has no NUL byte */
     return fits ? (int)syscall(SYS_openat2, *root, text, &how, sizeof(how)) : -1;
 }
 
@@ -93,10 +92,12 @@ static void search_folder(search *self, int folder, const char *path, int depth)
         char full[4096];
         if (strcmp(at->d_name, ".") == 0 || strcmp(at->d_name, "..") == 0 ||
             self->hits >= MAX_HITS || ++self->seen > MAX_SEEN ||
+            strlen(path) + strlen(at->d_name) + 2 > sizeof(full) ||
             bay_call_is_cancelled(self->call)) {
             continue;
         }
-        snprintf(full, sizeof(full), "%s%s%s", path, path[0] != '\0' ? "/" : "", at->d_name);
+        char *end = stpcpy(full, path);
+        stpcpy(stpcpy(end, end > full ? "/" : ""), at->d_name);
         if (memmem(at->d_name, strlen(at->d_name), self->wanted.at, self->wanted.len) != NULL) {
             bay_result_text(self->result, full);
             self->hits++;
@@ -121,9 +122,8 @@ static void search_files(bay_call *call, void *user)
     bay_call_finish(call, self.result);
 }
 
-#define ONE(name)                                                                                  \
-    "{\"type\":\"object\",\"properties\":{\"" name                                                 \
-    "\":{\"type\":\"string\"}},\"required\":[\"" name "\"]}"
+static const bay_field path_input[] = {{"path", BAY_TYPE_STRING, .is_required = true}, {0}};
+static const bay_field name_input[] = {{"name", BAY_TYPE_STRING, .is_required = true}, {0}};
 
 int main(int argc, char **argv)
 {
@@ -135,11 +135,11 @@ int main(int argc, char **argv)
     }
     bay_server *server = bay_server_new("files", "1.0.0");
     bay_tool *tools[] = {
-        bay_server_tool_schema(server, "list_directory", "The entries of a folder; . is the top.",
-                               ONE("path"), list_directory, &root),
-        bay_server_tool_schema(server, "read_file", "A text file.", ONE("path"), read_file, &root),
-        bay_server_tool_schema(server, "search_files", "Files and folders by part of their name.",
-                               ONE("name"), search_files, &root),
+        bay_server_tool(server, "list_directory", "The entries of a folder; . is the top.",
+                        path_input, list_directory, &root),
+        bay_server_tool(server, "read_file", "The text of a file.", path_input, read_file, &root),
+        bay_server_tool(server, "search_files", "Files and folders by part of their name.",
+                        name_input, search_files, &root),
     };
     for (size_t i = 0; i < sizeof(tools) / sizeof(tools[0]); i++) {
         bay_tool_annotations(tools[i], "{\"readOnlyHint\":true,\"openWorldHint\":false}");

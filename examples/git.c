@@ -8,7 +8,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -96,14 +95,11 @@ static void git_status(bay_call *call, void *user)
 
 static void git_log(bay_call *call, void *user)
 {
-    int64_t most = 20;
-    char count[32];
-    bay_err err = bay_call_int(call, "count", &most);
-    if ((err != BAY_OK && err != BAY_ERR_NOT_FOUND) || most < 1 || most > 1000) {
-        bay_call_fail(call, "The count must be from 1 to 1000.");
-        return;
+    char count[] = "--max-count=0000";
+    int64_t most = bay_call_int_or(call, "count", 20); /* at most 1,000, says the table */
+    for (char *digit = count + sizeof(count) - 2; most > 0; most /= 10) {
+        *digit-- = (char)('0' + most % 10);
     }
-    snprintf(count, sizeof(count), "--max-count=%d", (int)most);
     run_git(call, user,
             (const char *[]){SAFELY, "log", count, "--date=iso-strict", "--format=%h %ad %an: %s",
                              NULL});
@@ -111,22 +107,25 @@ static void git_log(bay_call *call, void *user)
 
 static void git_diff(bay_call *call, void *user)
 {
-    char revision[256] = "HEAD";
-    bay_str text = bay_call_str(call, "revision");
-    if (text.len >= sizeof(revision) || (text.len > 0 && text.at[0] == '-')) {
-        bay_call_fail(call, "A revision is short and does not begin with '-'.");
+    char revision[256];
+    if (!bay_str_copy(bay_call_str(call, "revision"), revision, sizeof(revision))) {
+        bay_call_fail(call, "No revision has a NUL byte.");
         return;
-    }
-    if (text.len > 0) {
-        snprintf(revision, sizeof(revision), "%.*s", BAY_STR(text));
     }
     run_git(
         call, user,
         (const char *[]){SAFELY, "diff", "--no-ext-diff", "--no-textconv", revision, "--", NULL});
 }
 
-#define ONE(name, type)                                                                            \
-    "{\"type\":\"object\",\"properties\":{\"" name "\":{\"type\":\"" type "\"}}}"
+static const bay_field log_input[] = {
+    {"count", BAY_TYPE_INTEGER, "How many", .min = "1", .max = "1000", .default_value = "20"},
+    {0},
+};
+static const bay_field diff_input[] = {
+    {"revision", BAY_TYPE_STRING, "Since when", .pattern = "^[^-]", .max = "60",
+     .default_value = "HEAD"},
+    {0},
+};
 
 int main(int argc, char **argv)
 {
@@ -134,12 +133,12 @@ int main(int argc, char **argv)
     char here[] = ".", *repository = has_repository ? argv[1] : here;
     bay_server *server = bay_server_new("git", "1.0.0");
     bay_tool *tools[] = {
-        bay_server_tool_schema(server, "git_status", "Branch and changed files.", NULL, git_status,
-                               repository),
-        bay_server_tool_schema(server, "git_log", "The latest commits (20 unless given).",
-                               ONE("count", "integer"), git_log, repository),
-        bay_server_tool_schema(server, "git_diff", "Changes since a revision (HEAD unless given).",
-                               ONE("revision", "string"), git_diff, repository),
+        bay_server_tool(server, "git_status", "Branch and changed files.", NULL, git_status,
+                        repository),
+        bay_server_tool(server, "git_log", "The latest commits, a line each.", log_input, git_log,
+                        repository),
+        bay_server_tool(server, "git_diff", "What changed since a revision.", diff_input, git_diff,
+                        repository),
     };
     for (size_t i = 0; i < sizeof(tools) / sizeof(tools[0]); i++) {
         bay_tool_annotations(tools[i], "{\"readOnlyHint\":true,\"openWorldHint\":false}");

@@ -35,15 +35,13 @@ static void print_line(bay_log_level level, const char *component, const char *t
 
 static void add(bay_call *call, void *user)
 {
-    double a = 0;
-    double b = 0;
     (void)user;
-    if (bay_call_double(call, "a", &a) != BAY_OK || bay_call_double(call, "b", &b) != BAY_OK) {
-        bay_call_fail(call, "Numbers, please.");
-        return;
-    }
-    bay_call_replyf(call, "%g", a + b);
+    bay_call_replyf(call, "%g",
+                    bay_call_double_or(call, "a", 0) + bay_call_double_or(call, "b", 0));
 }
+
+static const bay_field input[] = {
+    {"a", BAY_TYPE_NUMBER, .is_required = true}, {"b", BAY_TYPE_NUMBER, .is_required = true}, {0}};
 
 int main(void)
 {
@@ -56,10 +54,7 @@ int main(void)
     }
     bay_log_to(BAY_LOG_LEVEL_WARNING, print_line, NULL);
     bay_server *server = bay_server_new("sums", "1.0.0");
-    bay_server_tool_schema(server, "add", "The sum of two numbers.",
-                           "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"number\"},"
-                           "\"b\":{\"type\":\"number\"}},\"required\":[\"a\",\"b\"]}",
-                           add, NULL);
+    bay_server_tool(server, "add", "The sum of two numbers.", input, add, NULL);
     if (bay_client_attach(server, NULL, &client, &diag) != BAY_OK ||
         bay_client_call(client, "add", "{\"a\":2,\"b\":40}", &reply, &diag) != BAY_OK) {
         fprintf(stderr, "%s\n", diag.text);

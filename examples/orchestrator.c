@@ -8,15 +8,13 @@
 #include <patchbay/caller.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { MOST_ANSWERS = 5 };
 
 static bool has_skill(const bay_caller *caller, const char *wanted)
 {
     for (size_t i = 0; i < bay_caller_skill_count(caller); i++) {
-        bay_str id = bay_caller_skill(caller, i);
-        if (id.len == strlen(wanted) && memcmp(id.at, wanted, id.len) == 0) {
+        if (bay_str_eq_c(bay_caller_skill(caller, i), wanted)) {
             return true;
         }
     }
@@ -70,39 +68,37 @@ static void follow(bay_caller_request *request, const bay_caller_reply *event, v
     }
 }
 
-/* One message, followed to its end: the task as it is then. `task` NULL: it begins one. */
+/* One message, followed to its end: the task as it is then. An empty `task`: it begins one. */
 static bay_caller_reply *delegate(bay_caller *caller, const char *skill, const char *text,
-                                  const char *task)
+                                  bay_str task)
 {
-    bay_caller_reply *response = NULL;
+    bay_caller_reply *reply = NULL;
     bay_diag diag;
-    bay_caller_request *operation = bay_caller_request_send_text(caller, text);
-    bay_caller_request_for_skill(operation, skill);
-    bay_caller_request_for_task(operation, task);
-    bay_caller_request_on_event(operation, follow, NULL);
-    if (bay_caller_request_run(operation, &response, &diag) != BAY_OK) {
+    bay_caller_request *request = bay_caller_request_send_text(caller, text);
+    bay_caller_request_for_skill(request, skill);
+    bay_caller_request_for_task_str(request, task);
+    bay_caller_request_on_event(request, follow, NULL);
+    if (bay_caller_request_run(request, &reply, &diag) != BAY_OK) {
         fprintf(stderr, "orchestrator: %s\n", diag.text);
         return NULL;
     }
-    return response;
+    return reply;
 }
 
 /* Answers as often as it is asked, within reason. */
 static bool see_through(bay_caller *caller, const char *skill, const char *topic,
                         const char *answer)
 {
-    bay_caller_reply *response = delegate(caller, skill, topic, NULL);
+    bay_caller_reply *reply = delegate(caller, skill, topic, bay_str_of(NULL));
     for (int i = 0;
-         i < MOST_ANSWERS && bay_caller_reply_state(response) == BAY_TASK_STATE_INPUT_REQUIRED;
-         i++) {
-        char task[256];
-        snprintf(task, sizeof(task), "%.*s", BAY_STR(bay_caller_reply_task(response)));
-        bay_caller_reply_free(response);
-        response = delegate(caller, skill, answer, task);
+         i < MOST_ANSWERS && bay_caller_reply_state(reply) == BAY_TASK_STATE_INPUT_REQUIRED; i++) {
+        bay_caller_reply *asked = reply;
+        reply = delegate(caller, skill, answer, bay_caller_reply_task(asked));
+        bay_caller_reply_free(asked);
     }
-    bool is_done = bay_caller_reply_state(response) == BAY_TASK_STATE_COMPLETED ||
-                   bay_caller_reply_kind_of(response) == BAY_CALLER_REPLY_KIND_MESSAGE;
-    bay_caller_reply_free(response);
+    bool is_done = bay_caller_reply_state(reply) == BAY_TASK_STATE_COMPLETED ||
+                   bay_caller_reply_kind_of(reply) == BAY_CALLER_REPLY_KIND_MESSAGE;
+    bay_caller_reply_free(reply);
     return is_done;
 }
 

@@ -4,8 +4,8 @@
  * stands behind the answer. */
 #include <patchbay/server.h>
 
-static const char form[] = "{\"type\":\"object\",\"properties\":{\"reason\":{\"type\":\"string\","
-                           "\"title\":\"Why?\",\"default\":\"spring cleaning\"}}}";
+static const bay_field form[] = {
+    {"reason", BAY_TYPE_STRING, .title = "Why?", .default_value = "spring cleaning"}, {0}};
 
 static void confirmed(bay_call *call, const bay_answer *answer, void *user)
 {
@@ -20,7 +20,7 @@ static void confirmed(bay_call *call, const bay_answer *answer, void *user)
 static void delete_all(bay_call *call, void *user)
 {
     (void)user;
-    bay_call_elicit_schema(call, "Delete all files?", form, confirmed, NULL);
+    bay_call_elicit(call, "Delete all files?", form, confirmed, NULL);
 }
 
 static void summed_up(bay_call *call, const bay_answer *answer, void *user)
@@ -58,12 +58,9 @@ static void list_roots(bay_call *call, void *user)
 
 int main(int argc, char **argv)
 {
-    const char *none = "{\"type\":\"object\"}";
     bay_server *server = bay_server_new("questions", "1.0.0");
-    bay_server_tool_schema(server, "delete_all", "Deletes, once somebody agrees.", none, delete_all,
-                           NULL);
-    bay_server_tool_schema(server, "sum_up", "Lets the client's model write.", none, sum_up, NULL);
-    bay_server_tool_schema(server, "list_roots", "The host's open folders.", none, list_roots,
-                           NULL);
+    bay_server_tool(server, "delete_all", "Deletes, once somebody agrees.", NULL, delete_all, NULL);
+    bay_server_tool(server, "sum_up", "Lets the client's model write.", NULL, sum_up, NULL);
+    bay_server_tool(server, "list_roots", "The host's open folders.", NULL, list_roots, NULL);
     return bay_server_main(server, argc, argv);
 }

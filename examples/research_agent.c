@@ -6,33 +6,22 @@
  *     patchbay send --stream http://127.0.0.1:8080 "tides" */
 #include <patchbay/agent.h>
 #include <patchbay/client.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MAX_TOPIC = 200, MANY = 3, MAX_PARAGRAPH = 2000 };
 
-/* One argument as a JSON object: {"NAME":"TEXT"}. */
-static void arguments_of(char *out, size_t size, const char *name, bay_str text)
-{
-    size_t len = (size_t)snprintf(out, size, "{\"%s\":\"", name);
-    for (size_t i = 0; i < text.len && len + 10 < size; i++) {
-        unsigned char c = (unsigned char)text.at[i];
-        const char *format = c < 0x20 ? "\\u%04x" : c == '"' || c == '\\' ? "\\%c" : "%c";
-        len += (size_t)snprintf(out + len, size - len, format, c);
-    }
-    snprintf(out + len, size - len, "\"}");
-}
-
 /* Calls a tool; NULL: the task has failed, and says why. */
 static bay_reply *call_tool(bay_task *task, bay_client *tools, const char *tool, const char *name,
                             bay_str value)
 {
-    char arguments[4096];
     bay_reply *reply = NULL;
     bay_diag diag;
-    arguments_of(arguments, sizeof(arguments), name, value);
-    if (bay_client_call(tools, tool, arguments, &reply, &diag) != BAY_OK) {
+    bay_json *arguments = bay_json_new();
+    bay_json_object(arguments, NULL);
+    bay_json_text_str(arguments, name, value);
+    bay_json_end(arguments);
+    if (bay_client_call_json(tools, tool, arguments, &reply, &diag) != BAY_OK) {
         bay_task_failf(task, "%s: %s", tool, diag.text);
         return NULL;
     }
@@ -57,7 +46,6 @@ static size_t count_papers(const bay_reply *found)
 /* The first paragraph of a paper goes into the report. */
 static bool read_paper(bay_task *task, bay_client *tools, bay_str path, bay_artifact *report)
 {
-    char text[MAX_PARAGRAPH + 256];
     bay_reply *reply = call_tool(task, tools, "read_file", "path", path);
     if (reply == NULL) {
         return false;
@@ -65,9 +53,8 @@ static bool read_paper(bay_task *task, bay_client *tools, bay_str path, bay_arti
     bay_str paper = bay_reply_text(reply, 0);
     const char *end = paper.len > 0 ? memmem(paper.at, paper.len, "\n\n", 2) : NULL;
     size_t len = end != NULL ? (size_t)(end - paper.at) : paper.len;
-    snprintf(text, sizeof(text), "## %.*s\n\n%.*s\n\n", BAY_STR(path),
-             (int)(len < MAX_PARAGRAPH ? len : MAX_PARAGRAPH), paper.at);
-    bay_artifact_append(report, text);
+    bay_artifact_appendf(report, "## %.*s\n\n%.*s\n\n", BAY_STR(path),
+                         (int)(len < MAX_PARAGRAPH ? len : MAX_PARAGRAPH), paper.at);
     bay_reply_free(reply);
     return true;
 }
@@ -96,11 +83,8 @@ static void look_for(bay_task *task, bay_client *tools, bay_str topic, bool is_c
     }
     size_t papers = count_papers(found);
     if (papers > MANY && !is_confirmed) {
-        char question[128];
-        snprintf(question, sizeof(question), "There are %zu papers. Shall I read them all?",
-                 papers);
         bay_task_remember(task, topic.at, topic.len); /* another process may get the answer */
-        bay_task_ask(task, question);
+        bay_task_askf(task, "There are %zu papers. Shall I read them all?", papers);
     } else {
         write_report(task, tools, found);
     }

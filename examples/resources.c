@@ -9,25 +9,27 @@ static atomic_int visits;
 static void read_motto(bay_call *call, void *user)
 {
     (void)user;
-    bay_call_reply(call, "Plug anything into anything.");
+    bay_result *result = bay_result_new(call);
+    bay_result_text(result, "Plug anything into anything.");
+    bay_result_cache(result, 3600000, true); /* it will not change soon */
+    bay_call_finish(call, result);
 }
 
 static void read_square(bay_call *call, void *user)
 {
-    bay_str number = bay_call_variable(call, "number");
-    long value = 0;
+    int64_t number = 0;
     (void)user;
-    for (size_t i = 0; i < number.len; i++) {
-        if (number.at[i] < '0' || number.at[i] > '9' || value > 10000) {
-            bay_call_not_found(call);
-            return;
-        }
-        value = value * 10 + (number.at[i] - '0');
+    if (bay_str_to_int(bay_call_variable(call, "number"), &number) != BAY_OK || number > 100000 ||
+        number < -100000) {
+        bay_call_not_found(call);
+        return;
     }
-    bay_result *result = bay_result_new(call);
-    bay_result_textf(result, "{\"number\":%ld,\"square\":%ld}", value, value * value);
-    bay_result_cache(result, 3600000, true); /* it will not change soon */
-    bay_call_finish(call, result);
+    bay_json *json = bay_json_new();
+    bay_json_object(json, NULL);
+    bay_json_int(json, "number", number);
+    bay_json_int(json, "square", number * number);
+    bay_json_end(json);
+    bay_call_reply_json(call, json);
 }
 
 static void read_visits(bay_call *call, void *user)
@@ -53,7 +55,6 @@ int main(int argc, char **argv)
                         "application/json", read_square, NULL);
     bay_server_resource(server, "counter://visits", "Visits", "How many there were.", "text/plain",
                         read_visits, NULL);
-    bay_server_tool_schema(server, "visit", "Adds a visit.", "{\"type\":\"object\"}", visit,
-                           server);
+    bay_server_tool(server, "visit", "Adds a visit.", NULL, visit, server);
     return bay_server_main(server, argc, argv);
 }

@@ -128,9 +128,8 @@ static void run_python(bay_call *call, void *folder)
     pthread_mutex_unlock(&turn);
 }
 
-#define SCHEMA                                                                                     \
-    "{\"type\":\"object\",\"required\":[\"code\"],\"properties\":{\"code\":{\"type\":\"string\","  \
-    "\"maxLength\":15000}}}"
+static const bay_field input[] = {
+    {"code", BAY_TYPE_STRING, "Python", .is_required = true, .max = "15000"}, {0}};
 
 int main(int argc, char **argv)
 {
@@ -142,8 +141,8 @@ int main(int argc, char **argv)
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* the code cannot write into us by /proc */
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     bay_server *server = bay_server_new("run_python", "1.0.0");
-    bay_tool_blocking(bay_server_tool_schema(server, "run_python",
-                                             "Runs Python 3; returns what it prints.", SCHEMA,
-                                             run_python, argv[1]));
+    bay_tool_blocking(bay_server_tool(server, "run_python",
+                                      "Runs Python 3; returns what it prints.", input, run_python,
+                                      argv[1]));
     return bay_server_main(server, argc - 1, argv + 1);
 }

@@ -1,17 +1,20 @@
 /* Arguments that were checked, and a result that a program can read. A call whose arguments break
- * the schema never gets here: the model is told what to mend. A result that breaks the output
- * schema never leaves. */
+ * the table never gets here: the model is told what to mend. A result that breaks the table of the
+ * output never leaves. */
 #include <patchbay/server.h>
-#include <stdio.h>
 
-static const char input[] = "{\"type\":\"object\",\"properties\":{"
-                            "\"width\":{\"type\":\"number\",\"exclusiveMinimum\":0},"
-                            "\"height\":{\"type\":\"number\",\"exclusiveMinimum\":0},"
-                            "\"unit\":{\"enum\":[\"m\",\"ft\"],\"default\":\"m\"}},"
-                            "\"required\":[\"width\",\"height\"],\"additionalProperties\":false}";
-static const char output[] = "{\"type\":\"object\",\"properties\":{"
-                             "\"area\":{\"type\":\"number\"},\"unit\":{\"type\":\"string\"}},"
-                             "\"required\":[\"area\",\"unit\"]}";
+static const char *const units[] = {"m", "ft", NULL};
+static const bay_field input[] = {
+    {"width", BAY_TYPE_NUMBER, .is_required = true, .above = "0"},
+    {"height", BAY_TYPE_NUMBER, .is_required = true, .above = "0"},
+    {"unit", BAY_TYPE_STRING, .choices = units, .default_value = "m"},
+    {0},
+};
+static const bay_field output[] = {
+    {"area", BAY_TYPE_NUMBER, .is_required = true},
+    {"unit", BAY_TYPE_STRING, .is_required = true},
+    {0},
+};
 
 static void get_area(bay_call *call, void *user)
 {
@@ -23,20 +26,19 @@ static void get_area(bay_call *call, void *user)
         bay_call_fail(call, "The sides do not fit into a double.");
         return;
     }
-    bay_str unit = bay_call_str(call, "unit");
-    char json[128];
-    snprintf(json, sizeof(json), "{\"area\":%.9g,\"unit\":\"%.*s2\"}", width * height,
-             unit.len > 0 ? (int)unit.len : 1, unit.len > 0 ? unit.at : "m");
-    bay_result *result = bay_result_new(call);
-    bay_result_structured(result, json);
-    bay_call_finish(call, result);
+    bay_json *json = bay_json_new();
+    bay_json_object(json, NULL);
+    bay_json_double(json, "area", width * height);
+    bay_json_textf(json, "unit", "%.*s2", BAY_STR(bay_call_str(call, "unit")));
+    bay_json_end(json);
+    bay_call_reply_json(call, json);
 }
 
 int main(int argc, char **argv)
 {
     bay_server *server = bay_server_new("structured", "1.0.0");
-    bay_tool *tool = bay_server_tool_schema(server, "get_area", "The area of a rectangle.", input,
-                                            get_area, NULL);
-    bay_tool_output_schema(tool, output);
+    bay_tool *tool =
+        bay_server_tool(server, "get_area", "The area of a rectangle.", input, get_area, NULL);
+    bay_tool_output(tool, output);
     return bay_server_main(server, argc, argv);
 }

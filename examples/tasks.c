@@ -19,8 +19,8 @@ static void bake(bay_call *call, void *user)
 int main(int argc, char **argv)
 {
     bay_server *server = bay_server_new("tasks", "1.0.0");
-    bay_tool *tool = bay_server_tool_schema(server, "bake", "Bakes a loaf. Takes a second.",
-                                            "{\"type\":\"object\"}", bake, NULL);
+    bay_tool *tool =
+        bay_server_tool(server, "bake", "Bakes a loaf. Takes a second.", NULL, bake, NULL);
     bay_tool_blocking(tool);
     bay_tool_task(tool, BAY_TASK_MODE_OPTIONAL);
     bay_tool_resumable(tool); /* dying in the middle does no harm: it is baked again */

@@ -117,8 +117,7 @@ static void behave(bay_task *task, const bay_message *said, void *user)
     bay_str id = bay_message_id(said);
     (void)user;
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-        size_t len = strlen(table[i].prefix);
-        if (id.len >= len && memcmp(id.at, table[i].prefix, len) == 0) {
+        if (bay_str_starts(id, table[i].prefix)) {
             table[i].behave(task);
             return;
         }

@@ -72,18 +72,17 @@ static void list_cities(bay_call *call, void *user)
     bay_call_finish(call, result);
 }
 
+static const bay_field input[] = {
+    {"location", BAY_TYPE_STRING, "Name of the city", .is_required = true}, {0}};
+
 int main(int argc, char **argv)
 {
     bay_server *server = bay_server_new("weather", "1.0.0");
-    bay_tool *tool =
-        bay_server_tool_schema(server, "get_weather", "Typical weather of a city.",
-                               "{\"type\":\"object\",\"properties\":{\"location\":"
-                               "{\"type\":\"string\",\"description\":\"Name of the city\"}},"
-                               "\"required\":[\"location\"]}",
-                               get_weather, NULL);
+    bay_tool *tool = bay_server_tool(server, "get_weather", "Typical weather of a city.", input,
+                                     get_weather, NULL);
     bay_tool_annotations(tool, "{\"readOnlyHint\":true,\"openWorldHint\":false}");
-    tool = bay_server_tool_schema(server, "list_cities", "The cities that get_weather knows.", NULL,
-                                  list_cities, NULL);
+    tool = bay_server_tool(server, "list_cities", "The cities that get_weather knows.", NULL,
+                           list_cities, NULL);
     bay_tool_annotations(tool, "{\"readOnlyHint\":true,\"openWorldHint\":false}");
     return bay_server_main(server, argc, argv);
 }

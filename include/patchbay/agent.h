@@ -267,6 +267,9 @@ BAY_API bay_str bay_task_remembered(const bay_task *task);
  * does. */
 
 BAY_API bay_err bay_task_status(bay_task *task, bay_task_state state, const char *text);
+BAY_API bay_err bay_task_statusf(bay_task *task, bay_task_state state, const char *format, ...)
+    BAY_PRINTF(3, 4);
+BAY_API bay_err bay_task_status_str(bay_task *task, bay_task_state state, bay_str text);
 BAY_API bay_err bay_task_status_message(bay_task *task, bay_task_state state,
                                         const bay_message *message);
 
@@ -274,12 +277,19 @@ BAY_API bay_err bay_task_status_message(bay_task *task, bay_task_state state,
  * bay_artifact_flush: so that the last one can say that it is. What is open when the task ends is
  * closed. It lives as long as the bay_task. NULL when out of memory, and taken by all of these. */
 BAY_API bay_artifact *bay_task_artifact(bay_task *task, const char *name, const char *media_type);
+BAY_API bay_artifact *bay_task_artifact_str(bay_task *task, bay_str name, bay_str media_type);
 BAY_API void bay_artifact_describe(bay_artifact *artifact, const char *description);
+BAY_API void bay_artifact_describe_str(bay_artifact *artifact, bay_str description);
 BAY_API bay_err bay_artifact_append(bay_artifact *artifact, const char *text);
+BAY_API bay_err bay_artifact_appendf(bay_artifact *artifact, const char *format, ...)
+    BAY_PRINTF(2, 3);
 BAY_API bay_err bay_artifact_append_str(bay_artifact *artifact, bay_str text);
 BAY_API bay_err bay_artifact_append_bytes(bay_artifact *artifact, const void *bytes, size_t len);
 BAY_API bay_err bay_artifact_append_url(bay_artifact *artifact, const char *url);
+BAY_API bay_err bay_artifact_append_url_str(bay_artifact *artifact, bay_str url);
 BAY_API bay_err bay_artifact_append_data(bay_artifact *artifact, const char *json);
+BAY_API bay_err bay_artifact_append_data_json(bay_artifact *artifact,
+                                              bay_json *json); /* takes it */
 BAY_API bay_err bay_artifact_flush(bay_artifact *artifact);
 BAY_API bay_err bay_artifact_close(bay_artifact *artifact);
 
@@ -289,15 +299,24 @@ BAY_API bay_err bay_artifact_close(bay_artifact *artifact);
 
 BAY_API bay_err bay_task_complete(bay_task *task, const char *text);
 BAY_API bay_err bay_task_completef(bay_task *task, const char *format, ...) BAY_PRINTF(2, 3);
+BAY_API bay_err bay_task_complete_str(bay_task *task, bay_str text);
 BAY_API bay_err bay_task_fail(bay_task *task, const char *text);
 BAY_API bay_err bay_task_failf(bay_task *task, const char *format, ...) BAY_PRINTF(2, 3);
+BAY_API bay_err bay_task_fail_str(bay_task *task, bay_str text);
 BAY_API bay_err bay_task_reject(bay_task *task, const char *text);
+BAY_API bay_err bay_task_rejectf(bay_task *task, const char *format, ...) BAY_PRINTF(2, 3);
+BAY_API bay_err bay_task_reject_str(bay_task *task, bay_str text);
 /* Asks back: input required, or credentials that are got elsewhere; the next message goes on. */
 BAY_API bay_err bay_task_ask(bay_task *task, const char *text);
+BAY_API bay_err bay_task_askf(bay_task *task, const char *format, ...) BAY_PRINTF(2, 3);
+BAY_API bay_err bay_task_ask_str(bay_task *task, bay_str text);
 BAY_API bay_err bay_task_ask_auth(bay_task *task, const char *text);
+BAY_API bay_err bay_task_ask_authf(bay_task *task, const char *format, ...) BAY_PRINTF(2, 3);
+BAY_API bay_err bay_task_ask_auth_str(bay_task *task, bay_str text);
 /* Answers with a message instead of a task: only before anything was moved, of a new task. */
 BAY_API bay_err bay_task_reply(bay_task *task, const char *text);
 BAY_API bay_err bay_task_replyf(bay_task *task, const char *format, ...) BAY_PRINTF(2, 3);
+BAY_API bay_err bay_task_reply_str(bay_task *task, bay_str text);
 BAY_API bay_err bay_task_reply_message(bay_task *task, const bay_message *message);
 /* The same with a message; `state`: BAY_TASK_STATE_COMPLETED, BAY_TASK_STATE_FAILED,
  * BAY_TASK_STATE_REJECTED, BAY_TASK_STATE_INPUT_REQUIRED or BAY_TASK_STATE_AUTH_REQUIRED. */

@@ -19,6 +19,8 @@
 #ifndef PATCHBAY_CALL_H
 #define PATCHBAY_CALL_H
 
+#include <patchbay/json.h>
+#include <patchbay/schema.h>
 #include <patchbay/types.h>
 
 #ifdef __cplusplus
@@ -40,7 +42,14 @@ BAY_API bay_str bay_call_str(bay_call *call, const char *name);
 /* BAY_ERR_NOT_FOUND, BAY_ERR_TYPE, BAY_ERR_RANGE. */
 BAY_API bay_err bay_call_int(bay_call *call, const char *name, int64_t *out) BAY_MUST_CHECK;
 BAY_API bay_err bay_call_double(bay_call *call, const char *name, double *out) BAY_MUST_CHECK;
-BAY_API bool bay_call_true(bay_call *call, const char *name); /* is it the literal true? */
+BAY_API bay_err bay_call_bool(bay_call *call, const char *name, bool *out) BAY_MUST_CHECK;
+/* The same, and `fallback` where there is an error: for arguments without a default. */
+BAY_API bay_str bay_call_str_or(bay_call *call, const char *name, const char *fallback);
+BAY_API int64_t bay_call_int_or(bay_call *call, const char *name, int64_t fallback);
+BAY_API double bay_call_double_or(bay_call *call, const char *name, double fallback);
+BAY_API bool bay_call_bool_or(bay_call *call, const char *name, bool fallback);
+/* The argument, to be read further: arrays and objects. NULL: all of them, an object. */
+BAY_API bay_value bay_call_value(bay_call *call, const char *name);
 BAY_API bool bay_call_has(bay_call *call, const char *name);
 BAY_API bay_str bay_call_arguments(bay_call *call); /* the raw JSON object; "{}" when absent */
 BAY_API bay_str bay_call_name(bay_call *call);      /* tool or prompt name, URI, template, method */
@@ -66,17 +75,23 @@ BAY_API bay_str bay_call_task(bay_call *call);
 BAY_API void bay_call_reply(bay_call *call, const char *text);
 BAY_API void bay_call_replyf(bay_call *call, const char *format, ...) BAY_PRINTF(2, 3);
 BAY_API void bay_call_reply_str(bay_call *call, bay_str text);
+/* Tools: an object, the structured content and all there is (see bay_result_structured). Resources:
+ * its text. Takes it. */
+BAY_API void bay_call_reply_json(bay_call *call, bay_json *json);
 /* The tool failed in a way the model can act on (isError). For resources and prompts: an error. */
 BAY_API void bay_call_fail(bay_call *call, const char *text);
 BAY_API void bay_call_failf(bay_call *call, const char *format, ...) BAY_PRINTF(2, 3);
-/* A JSON-RPC error: the call itself was wrong. `data`: raw JSON, or NULL. */
+BAY_API void bay_call_fail_str(bay_call *call, bay_str text);
+/* A JSON-RPC error: the call itself was wrong; with any JSON as its data. */
 BAY_API void bay_call_error(bay_call *call, int code, const char *message);
-BAY_API void bay_call_error_data(bay_call *call, int code, const char *message, const char *data);
+BAY_API void bay_call_errorf(bay_call *call, int code, const char *format, ...) BAY_PRINTF(3, 4);
+BAY_API void bay_call_error_str(bay_call *call, int code, bay_str message);
+BAY_API void bay_call_error_json(bay_call *call, int code, const char *message, bay_json *data);
 /* The resource does not exist (the code each revision wants). */
 BAY_API void bay_call_not_found(bay_call *call);
 BAY_API void bay_call_finish(bay_call *call, bay_result *result); /* takes the result */
-/* Methods (bay_server_method): the whole result, a raw JSON object. */
-BAY_API void bay_call_finish_json(bay_call *call, const char *object);
+/* Methods (bay_server_method): the whole result, an object. Takes it. */
+BAY_API void bay_call_finish_json(bay_call *call, bay_json *object);
 
 /* ---- a call: while it lasts ---------------------------------------------------------------------
  */
@@ -87,15 +102,29 @@ BAY_API bool bay_call_is_cancelled(const bay_call *call);
 /* `total` < 0: unknown; `message` may be NULL: partial output, in words. Dropped when the client
  * did not ask for it, and while it does not read what it got. */
 BAY_API void bay_call_progress(bay_call *call, double progress, double total, const char *message);
+BAY_API void bay_call_progressf(bay_call *call, double progress, double total, const char *format,
+                                ...) BAY_PRINTF(4, 5);
+BAY_API void bay_call_progress_str(bay_call *call, double progress, double total, bay_str message);
 /* Log message to this client; level is "debug", "info", … as in MCP. Dropped like progress. */
 BAY_API void bay_call_log(bay_call *call, const char *level, const char *text);
+BAY_API void bay_call_logf(bay_call *call, const char *level, const char *format, ...)
+    BAY_PRINTF(3, 4);
+BAY_API void bay_call_log_str(bay_call *call, const char *level, bay_str text);
 /* The same with any JSON as data, and a logger's name (NULL: the tool's). */
 BAY_API void bay_call_log_json(bay_call *call, const char *level, const char *logger,
-                               const char *data);
+                               bay_json *data);
 /* Closes the stream that carries this call and tells the client to come back for the rest after
  * `retry_ms` (2025-11-25 sessions over HTTP); elsewhere nothing happens. What is sent meanwhile
  * waits in the session's log. */
 BAY_API void bay_call_release_stream(bay_call *call, uint32_t retry_ms);
+/* From here on the call is a task, decided by the handler itself (BAY_TASK_MODE_BY_HANDLER): before
+ * this it may have asked its client in rounds. False: this client cannot, the call goes on as it
+ * is. */
+BAY_API bool bay_call_become_task(bay_call *call);
+/* A word on what the task is doing. */
+BAY_API void bay_call_task_status(bay_call *call, const char *message);
+BAY_API void bay_call_task_statusf(bay_call *call, const char *format, ...) BAY_PRINTF(2, 3);
+BAY_API void bay_call_task_status_str(bay_call *call, bay_str message);
 
 /* ---- questions to the client --------------------------------------------------------------------
  * Written once, carried as each revision wants: to a session as a request on the call's stream; to
@@ -120,22 +149,42 @@ BAY_API void bay_call_release_stream(bay_call *call, uint32_t retry_ms);
 
 typedef void (*bay_answered_fn)(bay_call *call, const bay_answer *answer, void *user);
 
-/* A form: `schema` is the requestedSchema, a flat object schema. */
+/* A form: a flat table of strings, numbers, booleans and arrays of choices (NULL: only a yes or no).
+ * What the person leaves out has its default when the answer is read. */
+BAY_API void bay_call_elicit(bay_call *call, const char *message, const bay_field *form,
+                             bay_answered_fn answered, void *user);
+BAY_API void bay_call_elicitf(bay_call *call, const bay_field *form, bay_answered_fn answered,
+                              void *user, const char *format, ...) BAY_PRINTF(5, 6);
+BAY_API void bay_call_elicit_str(bay_call *call, bay_str message, const bay_field *form,
+                                 bay_answered_fn answered, void *user);
+/* With a hand-written requestedSchema. */
 BAY_API void bay_call_elicit_schema(bay_call *call, const char *message, const char *schema,
                                     bay_answered_fn answered, void *user);
+BAY_API void bay_call_elicit_schema_str(bay_call *call, bay_str message, bay_str schema,
+                                        bay_answered_fn answered, void *user);
+BAY_API void bay_call_elicit_schema_json(bay_call *call, const char *message, bay_json *schema,
+                                         bay_answered_fn answered, void *user);
 /* A page to visit, for what must not pass through the client (2025-11-25 and later). */
 BAY_API void bay_call_elicit_url(bay_call *call, const char *message, const char *url,
                                  const char *elicitation_id, bay_answered_fn answered, void *user);
+BAY_API void bay_call_elicit_url_str(bay_call *call, bay_str message, bay_str url,
+                                     bay_str elicitation_id, bay_answered_fn answered, void *user);
 /* That page is done (notifications/elicitation/complete, to clients that know it). */
 BAY_API void bay_call_elicit_complete(bay_call *call, const char *elicitation_id);
+BAY_API void bay_call_elicit_complete_str(bay_call *call, bay_str elicitation_id);
 /* The client's model: one user message; or everything as the params of sampling/createMessage. */
 BAY_API void bay_call_sample(bay_call *call, const char *prompt, int max_tokens,
                              bay_answered_fn answered, void *user);
-BAY_API void bay_call_sample_json(bay_call *call, const char *params, bay_answered_fn answered,
+BAY_API void bay_call_samplef(bay_call *call, int max_tokens, bay_answered_fn answered, void *user,
+                              const char *format, ...) BAY_PRINTF(5, 6);
+BAY_API void bay_call_sample_str(bay_call *call, bay_str prompt, int max_tokens,
+                                 bay_answered_fn answered, void *user);
+BAY_API void bay_call_sample_json(bay_call *call, bay_json *params, bay_answered_fn answered,
                                   void *user);
 BAY_API void bay_call_roots(bay_call *call, bay_answered_fn answered, void *user);
 /* The key of the next question, in place of its number: "user_name". */
 BAY_API void bay_call_question_key(bay_call *call, const char *key);
+BAY_API void bay_call_question_key_str(bay_call *call, bay_str key);
 /* Bytes of the handler's own that come back with the next round (at most 16 KiB); empty in the
  * first. Kept for sessions and tasks as well. */
 BAY_API void bay_call_remember(bay_call *call, const void *bytes, size_t len);
@@ -147,6 +196,8 @@ BAY_API bay_err bay_answer_error(const bay_answer *answer); /* why there is none
 /* The field of a form as text: a string decoded, any other value as its JSON; empty when absent. A
  * form that breaks its schema was refused before this. */
 BAY_API bay_str bay_answer_str(const bay_answer *answer, const char *field);
+/* The field, to be read further: bay_value_int_or(…). NULL: the whole form. */
+BAY_API bay_value bay_answer_value(const bay_answer *answer, const char *field);
 BAY_API bay_str bay_answer_content(const bay_answer *answer); /* the form, raw; or empty */
 BAY_API bay_str bay_answer_text(const bay_answer *answer);    /* sampling: its text blocks */
 BAY_API size_t bay_answer_root_count(const bay_answer *answer);
@@ -169,23 +220,29 @@ BAY_API void bay_result_audio(bay_result *result, const void *bytes, size_t len,
                               const char *mime_type);
 BAY_API void bay_result_resource(bay_result *result, const char *uri, const char *mime_type,
                                  const char *text); /* embedded, text */
+BAY_API void bay_result_resource_str(bay_result *result, bay_str uri, bay_str mime_type,
+                                     bay_str text);
 BAY_API void bay_result_resource_blob(bay_result *result, const char *uri, const char *mime_type,
                                       const void *bytes, size_t len); /* embedded, bytes */
 BAY_API void bay_result_link(bay_result *result, const char *uri, const char *name,
                              const char *mime_type);
+BAY_API void bay_result_link_str(bay_result *result, bay_str uri, bay_str name, bay_str mime_type);
 BAY_API void bay_result_blob(bay_result *result, const void *bytes, size_t len); /* of a resource */
 /* Annotations of the content added last: {"audience":["user"],"priority":0.5}. */
 BAY_API void bay_result_annotate(bay_result *result, const char *json);
 /* An object; when it is none, or breaks the output schema, the call fails. Where it is all there
  * is, it is sent as text too. */
 BAY_API void bay_result_structured(bay_result *result, const char *json);
+BAY_API void bay_result_structured_json(bay_result *result, bay_json *json);
 BAY_API void bay_result_error(bay_result *result);                  /* isError: true */
 BAY_API void bay_result_meta(bay_result *result, const char *json); /* _meta: a JSON object */
+BAY_API void bay_result_meta_json(bay_result *result, bay_json *json);
 /* How long and by whom this resource's content may be kept (2026-07-28). */
 BAY_API void bay_result_cache(bay_result *result, uint32_t ttl_ms, bool is_public);
 /* Prompts: what is added next belongs to a message of this role ("user", "assistant"). */
 BAY_API void bay_result_message(bay_result *result, const char *role);
 BAY_API void bay_result_value(bay_result *result, const char *value); /* completion */
+BAY_API void bay_result_value_str(bay_result *result, bay_str value);
 BAY_API void bay_result_more(bay_result *result, size_t total); /* completion: there are so many */
 
 #ifdef __cplusplus

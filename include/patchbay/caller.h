@@ -158,30 +158,52 @@ typedef void (*bay_event_fn)(bay_caller_request *request, const bay_caller_reply
  * An agent without streams is asked again and again in place of it. */
 BAY_API bay_err bay_caller_send(bay_caller *caller, const char *text, bay_diag *diag,
                                 bay_event_fn event, void *user) BAY_MUST_CHECK;
+BAY_API bay_err bay_caller_send_str(bay_caller *caller, bay_str text, bay_diag *diag,
+                                    bay_event_fn event, void *user) BAY_MUST_CHECK;
 /* The same with one reply at the end: the task, or the message. */
 BAY_API bay_err bay_caller_send_wait(bay_caller *caller, const char *text, bay_caller_reply **out,
                                      bay_diag *diag) BAY_MUST_CHECK;
+BAY_API bay_err bay_caller_send_wait_str(bay_caller *caller, bay_str text, bay_caller_reply **out,
+                                         bay_diag *diag) BAY_MUST_CHECK;
 /* `history`: at most so many messages of it; -1: as many as the agent likes to give. */
 BAY_API bay_err bay_caller_task(bay_caller *caller, const char *id, int history,
                                 bay_caller_reply **out, bay_diag *diag) BAY_MUST_CHECK;
-/* A page of tasks, newest first. `page`: bay_caller_reply_next_page of the page before, or NULL. */
+BAY_API bay_err bay_caller_task_str(bay_caller *caller, bay_str id, int history,
+                                    bay_caller_reply **out, bay_diag *diag) BAY_MUST_CHECK;
+/* A page of tasks, newest first. `page`: bay_caller_reply_next_page of the page before; NULL, or an
+ * empty one: the first. */
 BAY_API bay_err bay_caller_list(bay_caller *caller, const char *page, bay_caller_reply **out,
                                 bay_diag *diag) BAY_MUST_CHECK;
+BAY_API bay_err bay_caller_list_str(bay_caller *caller, bay_str page, bay_caller_reply **out,
+                                    bay_diag *diag) BAY_MUST_CHECK;
 BAY_API bay_err bay_caller_task_cancel(bay_caller *caller, const char *id, bay_caller_reply **out,
                                        bay_diag *diag) BAY_MUST_CHECK;
+BAY_API bay_err bay_caller_task_cancel_str(bay_caller *caller, bay_str id, bay_caller_reply **out,
+                                           bay_diag *diag) BAY_MUST_CHECK;
 /* Follows a task from where it is. BAY_ERR_REMOTE (UNSUPPORTED_OPERATION): it has ended. */
 BAY_API bay_err bay_caller_subscribe(bay_caller *caller, const char *id, bay_diag *diag,
                                      bay_event_fn event, void *user) BAY_MUST_CHECK;
+BAY_API bay_err bay_caller_subscribe_str(bay_caller *caller, bay_str id, bay_diag *diag,
+                                         bay_event_fn event, void *user) BAY_MUST_CHECK;
 /* A webhook for a task: the configuration, with its id. `token` may be NULL. */
 BAY_API bay_err bay_caller_push_create(bay_caller *caller, const char *task, const char *url,
                                        const char *token, bay_caller_reply **out,
                                        bay_diag *diag) BAY_MUST_CHECK;
+BAY_API bay_err bay_caller_push_create_str(bay_caller *caller, bay_str task, bay_str url,
+                                           bay_str token, bay_caller_reply **out,
+                                           bay_diag *diag) BAY_MUST_CHECK;
 BAY_API bay_err bay_caller_push_get(bay_caller *caller, const char *task, const char *id,
                                     bay_caller_reply **out, bay_diag *diag) BAY_MUST_CHECK;
+BAY_API bay_err bay_caller_push_get_str(bay_caller *caller, bay_str task, bay_str id,
+                                        bay_caller_reply **out, bay_diag *diag) BAY_MUST_CHECK;
 BAY_API bay_err bay_caller_push_list(bay_caller *caller, const char *task, bay_caller_reply **out,
                                      bay_diag *diag) BAY_MUST_CHECK;
+BAY_API bay_err bay_caller_push_list_str(bay_caller *caller, bay_str task, bay_caller_reply **out,
+                                         bay_diag *diag) BAY_MUST_CHECK;
 BAY_API bay_err bay_caller_push_delete(bay_caller *caller, const char *task, const char *id,
                                        bay_diag *diag) BAY_MUST_CHECK;
+BAY_API bay_err bay_caller_push_delete_str(bay_caller *caller, bay_str task, bay_str id,
+                                           bay_diag *diag) BAY_MUST_CHECK;
 /* The card that callers with credentials get. It does not take the place of bay_caller_card. */
 BAY_API bay_err bay_caller_extended_card(bay_caller *caller, bay_caller_reply **out,
                                          bay_diag *diag) BAY_MUST_CHECK;
@@ -194,19 +216,30 @@ BAY_API bay_err bay_caller_extended_card(bay_caller *caller, bay_caller_reply **
  * agent cannot; without one the agent is waited for. */
 BAY_API bay_caller_request *bay_caller_request_send(bay_caller *caller, const bay_message *message);
 BAY_API bay_caller_request *bay_caller_request_send_text(bay_caller *caller, const char *text);
+BAY_API bay_caller_request *bay_caller_request_send_textf(bay_caller *caller, const char *format,
+                                                          ...) BAY_PRINTF(2, 3);
+BAY_API bay_caller_request *bay_caller_request_send_text_str(bay_caller *caller, bay_str text);
 BAY_API bay_caller_request *bay_caller_request_task(bay_caller *caller, const char *id);
+BAY_API bay_caller_request *bay_caller_request_task_str(bay_caller *caller, bay_str id);
 BAY_API bay_caller_request *bay_caller_request_list(bay_caller *caller);
 BAY_API bay_caller_request *bay_caller_request_task_cancel(bay_caller *caller, const char *id);
+BAY_API bay_caller_request *bay_caller_request_task_cancel_str(bay_caller *caller, bay_str id);
 BAY_API bay_caller_request *bay_caller_request_subscribe(bay_caller *caller, const char *id);
+BAY_API bay_caller_request *bay_caller_request_subscribe_str(bay_caller *caller, bay_str id);
 /* Any operation of 1.0 by its name ("GetTask"), with its params as a JSON object. */
 BAY_API bay_caller_request *bay_caller_request_new(bay_caller *caller, const char *method,
                                                    const char *params);
+BAY_API bay_caller_request *bay_caller_request_new_json(bay_caller *caller, const char *method,
+                                                        bay_json *params); /* takes them */
 BAY_API void bay_caller_request_free(bay_caller_request *request); /* only if it was not started */
 
 /* Of a message: the task it goes on with, the context it belongs to, the skill it wants. */
 BAY_API void bay_caller_request_for_task(bay_caller_request *request, const char *id);
 BAY_API void bay_caller_request_for_context(bay_caller_request *request, const char *id);
 BAY_API void bay_caller_request_for_skill(bay_caller_request *request, const char *id);
+BAY_API void bay_caller_request_for_task_str(bay_caller_request *request, bay_str id);
+BAY_API void bay_caller_request_for_context_str(bay_caller_request *request, bay_str id);
+BAY_API void bay_caller_request_for_skill_str(bay_caller_request *request, bay_str id);
 /* The task is not waited for: the reply is the task as it begins. */
 BAY_API void bay_caller_request_return_immediately(bay_caller_request *request);
 BAY_API void bay_caller_request_accept(bay_caller_request *request, const char *media_type);
@@ -219,8 +252,10 @@ BAY_API void bay_caller_request_push(bay_caller_request *request, const char *ur
 BAY_API void bay_caller_request_history(bay_caller_request *request, int most);
 BAY_API void bay_caller_request_metadata(bay_caller_request *request,
                                          const char *json); /* an object */
+BAY_API void bay_caller_request_metadata_json(bay_caller_request *request, bay_json *json);
 /* Of a list. */
 BAY_API void bay_caller_request_page(bay_caller_request *request, const char *page, int size);
+BAY_API void bay_caller_request_page_str(bay_caller_request *request, bay_str page, int size);
 BAY_API void bay_caller_request_state(bay_caller_request *request, bay_task_state state);
 BAY_API void bay_caller_request_artifacts(bay_caller_request *request); /* with artifacts */
 /* Of a subscription: what came after this event only, of an agent that numbers them
@@ -303,6 +338,8 @@ BAY_API bay_str bay_caller_reply_next_page(const bay_caller_reply *reply);
 /* A member of the reply that is a text, decoded; any other value as its JSON; empty when there
  * is none: "id" of a push configuration. */
 BAY_API bay_str bay_caller_reply_str(const bay_caller_reply *reply, const char *name);
+/* Any member of it, to be read; NULL: all of it. */
+BAY_API bay_value bay_caller_reply_value(const bay_caller_reply *reply, const char *name);
 
 /* ---- event loops --------------------------------------------------------------------------------
  * When the descriptor is readable, or the time (ms, -1: none) has passed, dispatch does what is due

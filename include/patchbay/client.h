@@ -29,6 +29,7 @@
 #ifndef PATCHBAY_CLIENT_H
 #define PATCHBAY_CLIENT_H
 
+#include <patchbay/json.h>
 #include <patchbay/library.h>
 #include <patchbay/types.h>
 
@@ -181,30 +182,52 @@ BAY_API bool bay_client_has(const bay_client *client, const char *capability);
 BAY_API bay_str bay_client_remote_error(const bay_client *client);
 
 /* ---- asking, and waiting for it -----------------------------------------------------------------
- * `arguments`: a JSON object, or NULL. On anything but BAY_OK there is no reply. */
+ * `arguments`: a JSON object, or NULL (an empty bay_str); a bay_json is taken. On anything but
+ * BAY_OK there is no reply. */
 
 BAY_API bay_err bay_client_call(bay_client *client, const char *tool, const char *arguments,
                                 bay_reply **out, bay_diag *diag) BAY_MUST_CHECK;
+BAY_API bay_err bay_client_call_str(bay_client *client, bay_str tool, bay_str arguments,
+                                    bay_reply **out, bay_diag *diag) BAY_MUST_CHECK;
+BAY_API bay_err bay_client_call_json(bay_client *client, const char *tool, bay_json *arguments,
+                                     bay_reply **out, bay_diag *diag) BAY_MUST_CHECK;
 BAY_API bay_err bay_client_read(bay_client *client, const char *uri, bay_reply **out,
                                 bay_diag *diag) BAY_MUST_CHECK;
+BAY_API bay_err bay_client_read_str(bay_client *client, bay_str uri, bay_reply **out,
+                                    bay_diag *diag) BAY_MUST_CHECK;
 BAY_API bay_err bay_client_prompt(bay_client *client, const char *prompt, const char *arguments,
                                   bay_reply **out, bay_diag *diag) BAY_MUST_CHECK;
+BAY_API bay_err bay_client_prompt_str(bay_client *client, bay_str prompt, bay_str arguments,
+                                      bay_reply **out, bay_diag *diag) BAY_MUST_CHECK;
+BAY_API bay_err bay_client_prompt_json(bay_client *client, const char *prompt, bay_json *arguments,
+                                       bay_reply **out, bay_diag *diag) BAY_MUST_CHECK;
 /* `reference`: a prompt's name, or a template (it contains "://"). */
 BAY_API bay_err bay_client_complete(bay_client *client, const char *reference, const char *argument,
                                     const char *value, bay_reply **out,
                                     bay_diag *diag) BAY_MUST_CHECK;
+BAY_API bay_err bay_client_complete_str(bay_client *client, bay_str reference, bay_str argument,
+                                        bay_str value, bay_reply **out,
+                                        bay_diag *diag) BAY_MUST_CHECK;
 /* Any request. `params`: a JSON object, or NULL. */
 BAY_API bay_err bay_client_request(bay_client *client, const char *method, const char *params,
                                    bay_reply **out, bay_diag *diag) BAY_MUST_CHECK;
+BAY_API bay_err bay_client_request_json(bay_client *client, const char *method, bay_json *params,
+                                        bay_reply **out, bay_diag *diag) BAY_MUST_CHECK;
 /* A notification of the client's own. */
 BAY_API bay_err bay_client_notify(bay_client *client, const char *method, const char *params,
                                   bay_diag *diag) BAY_MUST_CHECK;
+BAY_API bay_err bay_client_notify_json(bay_client *client, const char *method, bay_json *params,
+                                       bay_diag *diag) BAY_MUST_CHECK;
 BAY_API bay_err bay_client_ping(bay_client *client, bay_diag *diag) BAY_MUST_CHECK;
 /* Updates of a resource, in the server's own way. */
 BAY_API bay_err bay_client_subscribe(bay_client *client, const char *uri,
                                      bay_diag *diag) BAY_MUST_CHECK;
+BAY_API bay_err bay_client_subscribe_str(bay_client *client, bay_str uri,
+                                         bay_diag *diag) BAY_MUST_CHECK;
 BAY_API bay_err bay_client_unsubscribe(bay_client *client, const char *uri,
                                        bay_diag *diag) BAY_MUST_CHECK;
+BAY_API bay_err bay_client_unsubscribe_str(bay_client *client, bay_str uri,
+                                           bay_diag *diag) BAY_MUST_CHECK;
 /* The least severe log message wanted ("info"; NULL: none), in the server's own way. */
 BAY_API bay_err bay_client_log_level(bay_client *client, const char *level,
                                      bay_diag *diag) BAY_MUST_CHECK;
@@ -230,10 +253,12 @@ BAY_API size_t bay_list_count(const bay_list *list);
 BAY_API bay_str bay_list_name(const bay_list *list, size_t index);
 BAY_API bay_str bay_list_title(const bay_list *list, size_t index); /* or its name */
 BAY_API bay_str bay_list_description(const bay_list *list, size_t index);
-BAY_API bay_str bay_list_uri(const bay_list *list, size_t index);  /* or the template */
-BAY_API bay_str bay_list_json(const bay_list *list, size_t index); /* the entry, byte for byte */
+BAY_API bay_str bay_list_uri(const bay_list *list, size_t index);     /* or the template */
+BAY_API bay_str bay_list_json(const bay_list *list, size_t index);    /* the entry, byte for byte */
+BAY_API bay_value bay_list_value(const bay_list *list, size_t index); /* the same, to be read */
 /* Which has this name, or URI? count: none. */
 BAY_API size_t bay_list_find(const bay_list *list, const char *name);
+BAY_API size_t bay_list_find_str(const bay_list *list, bay_str name);
 BAY_API size_t bay_list_rejected_count(const bay_list *list);
 BAY_API bay_str bay_list_rejected(const bay_list *list, size_t index); /* "NAME: why" */
 /* The page that shows this tool's results (apps): its ui:// URI, or empty. */
@@ -245,7 +270,11 @@ BAY_API bay_str bay_list_ui(const bay_list *list, size_t index);
 /* NULL: out of memory (or nothing was named); taken by every function below, and told by the one
  * that starts it. */
 BAY_API bay_request *bay_request_new(bay_client *client, const char *method, const char *params);
+BAY_API bay_request *bay_request_new_json(bay_client *client, const char *method, bay_json *params);
 BAY_API bay_request *bay_request_tool(bay_client *client, const char *tool, const char *arguments);
+BAY_API bay_request *bay_request_tool_str(bay_client *client, bay_str tool, bay_str arguments);
+BAY_API bay_request *bay_request_tool_json(bay_client *client, const char *tool,
+                                           bay_json *arguments);
 BAY_API void bay_request_free(bay_request *request); /* only if it was not started */
 BAY_API void bay_request_timeout(bay_request *request, uint32_t idle_ms, uint32_t total_ms);
 /* `total` < 0: unknown; `message` may be empty. */
@@ -258,6 +287,7 @@ typedef void (*bay_request_logged_fn)(bay_request *request, bay_str params, void
 BAY_API void bay_request_on_log(bay_request *request, const char *level,
                                 bay_request_logged_fn logged, void *user);
 BAY_API void bay_request_meta(bay_request *request, const char *json); /* _meta: a JSON object */
+BAY_API void bay_request_meta_json(bay_request *request, bay_json *json);
 /* A task is not waited for: the reply is the task itself (bay_reply_task). */
 BAY_API void bay_request_return_immediately(bay_request *request);
 
@@ -304,19 +334,23 @@ BAY_API bay_str bay_reply_role(const bay_reply *reply, size_t index); /* of a pr
 /* Its bytes, from base64; decoded anew each time. The caller frees them with bay_free. */
 BAY_API bay_err bay_reply_bytes(const bay_reply *reply, size_t index, void **out,
                                 size_t *out_len) BAY_MUST_CHECK;
-BAY_API void bay_free(void *bytes);
 BAY_API bay_str bay_reply_item(const bay_reply *reply, size_t index); /* raw JSON */
 BAY_API bay_str bay_reply_structured(const bay_reply *reply);         /* raw JSON, or empty */
 BAY_API bay_str bay_reply_json(const bay_reply *reply);               /* the whole result, raw */
 /* The member of that name of the structured content, else of the result, as text: a string decoded,
  * any other value as its JSON; empty when absent. */
 BAY_API bay_str bay_reply_str(const bay_reply *reply, const char *name);
+/* The same, to be read further: bay_value_int_or(…). NULL: the structured content, else the result.
+ */
+BAY_API bay_value bay_reply_value(const bay_reply *reply, const char *name);
 
 /* ---- questions of the server --------------------------------------------------------------------
  * Each is answered once. A handler that returns without answering or deferring has declined. */
 
 BAY_API bay_str bay_question_method(const bay_question *question); /* "elicitation/create" */
 BAY_API bay_str bay_question_params(const bay_question *question); /* raw JSON object */
+/* The member of that name of the params, to be read; NULL: all of them. */
+BAY_API bay_value bay_question_value(const bay_question *question, const char *name);
 BAY_API bay_str bay_question_message(const bay_question *question);
 BAY_API bay_str bay_question_schema(const bay_question *question); /* of a form; raw JSON */
 /* Of a page; or empty. Whatever the server says: look at its scheme and host, and ask, before it is
@@ -326,12 +360,21 @@ BAY_API bay_str bay_question_url(const bay_question *question);
  * schema: BAY_ERR_INVALID with a diag, and the question is still open. */
 BAY_API bay_err bay_question_accept(bay_question *question, const char *content,
                                     bay_diag *diag) BAY_MUST_CHECK;
+BAY_API bay_err bay_question_accept_json(bay_question *question, bay_json *content,
+                                         bay_diag *diag) BAY_MUST_CHECK; /* takes it */
 BAY_API void bay_question_decline(bay_question *question);
 BAY_API void bay_question_cancel(bay_question *question);
 /* Sampling: what the model said. */
 BAY_API void bay_question_reply(bay_question *question, const char *model, const char *text);
+BAY_API void bay_question_replyf(bay_question *question, const char *model, const char *format, ...)
+    BAY_PRINTF(3, 4);
+BAY_API void bay_question_reply_str(bay_question *question, const char *model, bay_str text);
 BAY_API void bay_question_result(bay_question *question, const char *object); /* raw, any method */
+BAY_API void bay_question_result_json(bay_question *question, bay_json *object); /* takes it */
 BAY_API void bay_question_error(bay_question *question, int code, const char *message);
+BAY_API void bay_question_errorf(bay_question *question, int code, const char *format, ...)
+    BAY_PRINTF(3, 4);
+BAY_API void bay_question_error_str(bay_question *question, int code, bay_str message);
 /* Answer later, on the client's thread. It may have become pointless: answering is still right. */
 BAY_API bay_question *bay_question_defer(bay_question *question);
 
@@ -347,10 +390,16 @@ BAY_API bay_str bay_reply_task(const bay_reply *reply);
 BAY_API bay_task_state bay_reply_task_state(const bay_reply *reply);
 BAY_API bay_err bay_client_task(bay_client *client, const char *id, bay_reply **out,
                                 bay_diag *diag) BAY_MUST_CHECK; /* how it stands now */
+BAY_API bay_err bay_client_task_str(bay_client *client, bay_str id, bay_reply **out,
+                                    bay_diag *diag) BAY_MUST_CHECK;
 BAY_API bay_err bay_client_task_wait(bay_client *client, const char *id, bay_reply **out,
                                      bay_diag *diag) BAY_MUST_CHECK; /* its final result */
+BAY_API bay_err bay_client_task_wait_str(bay_client *client, bay_str id, bay_reply **out,
+                                         bay_diag *diag) BAY_MUST_CHECK;
 BAY_API bay_err bay_client_task_cancel(bay_client *client, const char *id,
                                        bay_diag *diag) BAY_MUST_CHECK;
+BAY_API bay_err bay_client_task_cancel_str(bay_client *client, bay_str id,
+                                           bay_diag *diag) BAY_MUST_CHECK;
 
 /* Skills: bay_client_list(client, BAY_KIND_SKILLS, …) says which there are; nothing is fetched
  * before it is asked for. A file whose size or digest is not what the list says, or a SKILL.md
@@ -361,6 +410,8 @@ BAY_API bay_err bay_client_task_cancel(bay_client *client, const char *id,
  * cannot take digests. */
 BAY_API bay_err bay_client_skill_file(bay_client *client, const char *skill, const char *path,
                                       bay_reply **out, bay_diag *diag) BAY_MUST_CHECK;
+BAY_API bay_err bay_client_skill_file_str(bay_client *client, bay_str skill, bay_str path,
+                                          bay_reply **out, bay_diag *diag) BAY_MUST_CHECK;
 
 /* ---- event loops --------------------------------------------------------------------------------
  * When the descriptor is readable, or the time (ms, -1: none) has passed, dispatch does what is due

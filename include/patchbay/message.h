@@ -13,6 +13,7 @@
 #ifndef PATCHBAY_MESSAGE_H
 #define PATCHBAY_MESSAGE_H
 
+#include <patchbay/json.h>
 #include <patchbay/types.h>
 
 #ifdef __cplusplus
@@ -36,6 +37,8 @@ typedef enum bay_part {
 BAY_API bay_str bay_message_text(const bay_message *message);
 /* The first data part, raw JSON; empty when there is none. */
 BAY_API bay_str bay_message_data(const bay_message *message);
+/* The same, to be read. */
+BAY_API bay_value bay_message_value(const bay_message *message);
 BAY_API size_t bay_message_part_count(const bay_message *message);
 BAY_API bay_part bay_message_part_kind(const bay_message *message, size_t index);
 /* Text; bytes, decoded; the link; or raw JSON. */
@@ -48,6 +51,8 @@ BAY_API bool bay_message_is_users(const bay_message *message);    /* else the ag
 BAY_API bay_str bay_message_metadata(const bay_message *message); /* raw JSON object, or empty */
 /* A text member of its metadata; empty when there is none. */
 BAY_API bay_str bay_message_metadata_str(const bay_message *message, const char *name);
+/* Any member of it, to be read; NULL: all of it. */
+BAY_API bay_value bay_message_metadata_value(const bay_message *message, const char *name);
 /* The task it refers to, in the order it names them; empty beyond the last. */
 BAY_API bay_str bay_message_reference(const bay_message *message, size_t index);
 /* The whole message: 1.0, raw JSON; empty for one that is being made. */
@@ -67,16 +72,20 @@ BAY_API void bay_message_add_bytes(bay_message *message, const void *bytes, size
                                    const char *name, const char *media_type);
 BAY_API void bay_message_add_url(bay_message *message, const char *url, const char *name,
                                  const char *media_type);
+BAY_API void bay_message_add_url_str(bay_message *message, bay_str url, bay_str name,
+                                     bay_str media_type);
 BAY_API void bay_message_add_data(bay_message *message, const char *json);
+BAY_API void bay_message_add_data_json(bay_message *message, bay_json *json); /* takes it */
 /* A text member of the metadata; the same name again is refused. */
 BAY_API void bay_message_add_metadata(bay_message *message, const char *name, const char *value);
-/* The same with any JSON value. */
-BAY_API void bay_message_add_metadata_json(bay_message *message, const char *name,
-                                           const char *json);
+BAY_API void bay_message_add_metadata_str(bay_message *message, const char *name, bay_str value);
+/* The same with any JSON value. Takes it. */
+BAY_API void bay_message_add_metadata_json(bay_message *message, const char *name, bay_json *json);
 /* It uses this extension. */
 BAY_API void bay_message_add_extension(bay_message *message, const char *uri);
 /* It refers to this task. */
 BAY_API void bay_message_add_reference(bay_message *message, const char *task_id);
+BAY_API void bay_message_add_reference_str(bay_message *message, bay_str task_id);
 
 #ifdef __cplusplus
 }

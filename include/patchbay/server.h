@@ -2,8 +2,7 @@
  * revision from 2024-11-05 to 2026-07-28, on stdio and HTTP and in process.
  *
  *     bay_server *server = bay_server_new("weather", "1.0.0");
- *     bay_server_tool_schema(server, "get_weather", "Conditions in a city.", schema, handler,
- * NULL);
+ *     bay_server_tool(server, "get_weather", "Conditions in a city.", input, handler, NULL);
  *     return bay_server_main(server, argc, argv);
  *
  * Errors of registration (a bad schema, a bad name, twice the same) are kept by the server and
@@ -77,15 +76,28 @@ BAY_API void bay_server_revisions(bay_server *server, const char *oldest, const 
 /* ---- tools --------------------------------------------------------------------------------------
  */
 
-/* `input_schema` is JSON Schema 2020-12 (or draft-07, by $schema) of type object. Arguments that
- * break it never reach the handler: the caller gets a tool error that says what to mend. Top-level
- * properties with "x-mcp-header" are checked against their header fields. */
+/* `input` is a table of fields (patchbay/schema.h); NULL: no arguments. Arguments that do not fit it
+ * never reach the handler: the caller gets a tool error that says what to mend. Those that are left
+ * out have their defaults. */
+BAY_API bay_tool *bay_server_tool(bay_server *server, const char *name, const char *description,
+                                  const bay_field *input, bay_handler_fn handler, void *user);
+/* The same with a hand-written schema: JSON Schema 2020-12 (or draft-07, by $schema) of type object;
+ * NULL: any object. Top-level properties with "x-mcp-header" are checked against their header
+ * fields. A word in it that means nothing is a warning in the log. */
 BAY_API bay_tool *bay_server_tool_schema(bay_server *server, const char *name,
                                          const char *description, const char *input_schema,
                                          bay_handler_fn handler, void *user);
+BAY_API bay_tool *bay_server_tool_schema_json(bay_server *server, const char *name,
+                                              const char *description, bay_json *input_schema,
+                                              bay_handler_fn handler, void *user);
+/* A hand-written schema's defaults are applied as those of a table are: of `properties` and `items`,
+ * not behind $ref, allOf and the like. A default that breaks its own schema is an error. */
+BAY_API void bay_tool_apply_defaults(bay_tool *tool);
 BAY_API void bay_tool_title(bay_tool *tool, const char *title);
 /* What bay_result_structured gives must fit this; when it does not, the call fails. */
+BAY_API void bay_tool_output(bay_tool *tool, const bay_field *output);
 BAY_API void bay_tool_output_schema(bay_tool *tool, const char *schema);
+BAY_API void bay_tool_output_schema_json(bay_tool *tool, bay_json *schema);
 /* Behaviour hints as a JSON object: {"readOnlyHint":true,…}. */
 BAY_API void bay_tool_annotations(bay_tool *tool, const char *json);
 BAY_API void bay_tool_icons(bay_tool *tool, const char *json);
@@ -114,12 +126,6 @@ BAY_API void bay_tool_task(bay_tool *tool, bay_task_mode mode);
 /* The handler may be run again from the top when the process died while it was working; otherwise
  * such a task has failed. */
 BAY_API void bay_tool_resumable(bay_tool *tool);
-/* From here on the call is a task, decided by the handler itself (BAY_TASK_MODE_BY_HANDLER): before
- * this it may have asked its client in rounds. False: this client cannot, the call goes on as it
- * is. */
-BAY_API bool bay_call_become_task(bay_call *call);
-/* A word on what the task is doing. */
-BAY_API void bay_call_task_status(bay_call *call, const char *message);
 
 /* ---- resources ----------------------------------------------------------------------------------
  * At a fixed URI, and a family of them by URI template (RFC 6570 level 1). The handler answers with
@@ -143,19 +149,20 @@ BAY_API void bay_resource_enable(bay_resource *resource, bool is_enabled); /* an
 /* ---- prompts and completion ---------------------------------------------------------------------
  */
 
-/* `arguments` is a JSON array: [{"name":"city","description":"…","required":true}] or NULL. The
- * handler adds messages with bay_result_message. */
+/* `arguments` is a table of strings (patchbay/schema.h); NULL: none. They are checked as a tool's
+ * are; choices are offered as completions. The handler adds messages with bay_result_message. */
 BAY_API bay_prompt *bay_server_prompt(bay_server *server, const char *name, const char *description,
-                                      const char *arguments, bay_handler_fn handler, void *user);
+                                      const bay_field *arguments, bay_handler_fn handler,
+                                      void *user);
 BAY_API void bay_prompt_title(bay_prompt *prompt, const char *title);
 BAY_API void bay_prompt_icons(bay_prompt *prompt, const char *json);
 BAY_API void bay_prompt_meta(bay_prompt *prompt, const char *json);
 BAY_API void bay_prompt_blocking(bay_prompt *prompt);                /* as bay_tool_blocking */
 BAY_API void bay_prompt_enable(bay_prompt *prompt, bool is_enabled); /* any thread */
 
-/* Completion of prompt arguments and template variables: one handler for all; it reads
- * bay_call_name (the prompt's name or the template), bay_call_str(call, "name") and
- * bay_call_str(call, "value") (the argument) and adds values with bay_result_value. */
+/* Completion of prompt arguments without choices and of template variables: one handler for all. It
+ * reads bay_call_name (the prompt's name or the template), bay_call_str(call, "name") and
+ * bay_call_str(call, "value") (the argument), and adds values with bay_result_value. */
 BAY_API void bay_server_completion(bay_server *server, bay_handler_fn handler, void *user);
 
 /* ---- changes ------------------------------------------------------------------------------------
@@ -164,8 +171,12 @@ BAY_API void bay_server_completion(bay_server *server, bay_handler_fn handler, v
 
 BAY_API void bay_server_changed(bay_server *server, bay_kind kind); /* since they last listed */
 BAY_API void bay_server_updated(bay_server *server, const char *uri);
+BAY_API void bay_server_updated_str(bay_server *server, bay_str uri);
 /* A log message tied to no call, to the sessions whose level admits it. */
 BAY_API void bay_server_log(bay_server *server, const char *level, const char *text);
+BAY_API void bay_server_logf(bay_server *server, const char *level, const char *format, ...)
+    BAY_PRINTF(3, 4);
+BAY_API void bay_server_log_str(bay_server *server, const char *level, bay_str text);
 /* The first subscriber of a resource came, or the last one left: start or stop to watch it. */
 typedef void (*bay_subscribed_fn)(bay_server *server, bay_str uri, bool is_wanted, void *user);
 BAY_API void bay_server_on_subscribe(bay_server *server, bay_subscribed_fn subscribed, void *user);

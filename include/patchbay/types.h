@@ -1,8 +1,9 @@
 /* The words every other public header is made of: strings, errors, diagnostics.
  *
- * For the whole header: Owns: nothing is taken or given; texts that are returned are static.
- * Errors: no function here fails. Units: lengths in bytes. Threads: any. Source: this library's
- * own, but for the states of tasks: A2A 1.0.1 section 4.1.3. */
+ * For the whole header: Owns: nothing is taken or given, but by bay_str_dup and bay_free; texts that
+ * are returned as const are static. Errors: a function that names none cannot fail. Units: lengths
+ * in bytes. Threads: any. Source: this library's own, but for the states of tasks: A2A 1.0.1
+ * section 4.1.3. */
 #ifndef PATCHBAY_TYPES_H
 #define PATCHBAY_TYPES_H
 
@@ -32,6 +33,18 @@ typedef struct bay_str {
 
 /* For "%.*s". */
 #define BAY_STR(s) (int)(s).len, (s).at
+
+/* A view of a text that ends in NUL; NULL: an empty one. */
+BAY_API bay_str bay_str_of(const char *text);
+/* Bytes are compared; an empty text equals an empty text, whatever its `at`. */
+BAY_API bool bay_str_eq(bay_str a, bay_str b);
+BAY_API bool bay_str_eq_c(bay_str a, const char *b);
+BAY_API bool bay_str_starts(bay_str text, const char *prefix);
+/* A copy that ends in NUL, for bay_free. NULL: out of memory; or the text has a NUL byte inside,
+ * where a C string would end and mean something else. */
+BAY_API char *bay_str_dup(bay_str text);
+/* The same into `size` bytes at `out`. False: it does not fit, or has a NUL byte; `out` is "". */
+BAY_API bool bay_str_copy(bay_str text, char *out, size_t size) BAY_MUST_CHECK;
 
 /* Every error. In brackets its class: none; local (the program or this machine is at fault); peer
  * (the other side is at fault); retry (the same call may succeed later); fatal (the object is of no
@@ -76,6 +89,14 @@ typedef enum bay_err_class {
     BAY_ERR_CLASS_RETRY,
     BAY_ERR_CLASS_FATAL,
 } bay_err_class;
+
+/* The whole text is a number: "-7"; "0.5", "1e9", as JSON writes numbers. BAY_ERR_SYNTAX: it is none;
+ * BAY_ERR_RANGE: it is no int64_t, or beyond double. `out` stays as it was. */
+BAY_API bay_err bay_str_to_int(bay_str text, int64_t *out) BAY_MUST_CHECK;
+BAY_API bay_err bay_str_to_double(bay_str text, double *out) BAY_MUST_CHECK;
+
+/* Gives back what a function says the caller frees with it; NULL is fine. */
+BAY_API void bay_free(void *memory);
 
 /* What went wrong, where and what to do. `offset` is in bytes of the input the error is about;
  * `line` counts from 1 and is 0 where lines make no sense. `text` ends in NUL. */

@@ -115,6 +115,7 @@ void buf_vprintf(buf *self, const char *format, va_list arguments)
 {
     char text[256];
     va_list again;
+    format = format != NULL ? format : "";
     va_copy(again, arguments);
     int len = vsnprintf(text, sizeof(text), format, arguments);
     if (len >= 0 && (size_t)len < sizeof(text)) {

@@ -4,6 +4,8 @@
 #include "base/rand.h"
 #include "base/str.h"
 #include "sdk/agent_task.h"
+#include "sdk/format.h"
+#include "sdk/json_parts.h"
 
 static void make_id(char out[37])
 {
@@ -49,14 +51,14 @@ void sdk_artifacts_free(bay_task *self)
     }
 }
 
-static char *dup_text(const char *text, bool *is_short)
+static char *dup_text(bay_str text, bool *is_short)
 {
-    char *copy = text != NULL ? mem_dup(text, strlen(text)) : NULL;
-    *is_short = *is_short || (text != NULL && copy == NULL);
+    char *copy = text.at != NULL ? mem_dup(text.at, text.len) : NULL;
+    *is_short = *is_short || (text.at != NULL && copy == NULL);
     return copy;
 }
 
-bay_artifact *bay_task_artifact(bay_task *task, const char *name, const char *media_type)
+bay_artifact *bay_task_artifact_str(bay_task *task, bay_str name, bay_str media_type)
 {
     bay_artifact *self = task != NULL ? mem_zalloc(sizeof(*self)) : NULL;
     if (self == NULL) {
@@ -81,15 +83,25 @@ bay_artifact *bay_task_artifact(bay_task *task, const char *name, const char *me
     return self;
 }
 
-void bay_artifact_describe(bay_artifact *artifact, const char *description)
+bay_artifact *bay_task_artifact(bay_task *task, const char *name, const char *media_type)
 {
+    return bay_task_artifact_str(task, str_of(name), str_of(media_type));
+}
+
+void bay_artifact_describe_str(bay_artifact *artifact, bay_str description)
+{
+    bool is_short = false; /* then there is no description */
     if (artifact != NULL) {
         pthread_mutex_lock(&artifact->task->lock);
         mem_free(artifact->description);
-        artifact->description =
-            description != NULL ? mem_dup(description, strlen(description)) : NULL;
+        artifact->description = dup_text(description, &is_short);
         pthread_mutex_unlock(&artifact->task->lock);
     }
+}
+
+void bay_artifact_describe(bay_artifact *artifact, const char *description)
+{
+    bay_artifact_describe_str(artifact, str_of(description));
 }
 
 /* ---- chunks ---------------------------------------------------------------------------------- */
@@ -168,8 +180,9 @@ bay_err sdk_artifacts_close(bay_task *self)
     return err;
 }
 
-static bay_err write_part(const bay_artifact *self, bay_part kind, bay_str content,
-                          json_writer *out)
+/* `content`: of data it is missing, and `data` is the value. */
+static void write_part(const bay_artifact *self, bay_part kind, bay_str content, json_val data,
+                       json_writer *out)
 {
     bay_str name = kind == BAY_PART_TEXT ? STR("") : str_of(self->name);
     bay_str media_type = str_of(self->media_type);
@@ -184,22 +197,20 @@ static bay_err write_part(const bay_artifact *self, bay_part kind, bay_str conte
         sdk_part_url(out, content, name, media_type);
         break;
     default:
-        return sdk_part_data(out, content, STR(""), media_type);
+        sdk_part_data(out, data, STR(""), media_type);
     }
-    return BAY_OK;
 }
 
-static bay_err part_new(const bay_artifact *of, bay_part kind, bay_str content, artifact_part **out)
+static bay_err part_new(const bay_artifact *of, bay_part kind, bay_str content, json_val data,
+                        artifact_part **out)
 {
     artifact_part *self = mem_alloc(sizeof(*self));
     if (self == NULL) {
         return BAY_ERR_NOMEM;
     }
     json_writer *to = json_builder_init(&self->made, NULL, TASK_MOVE_BYTES);
-    bay_err err = write_part(of, kind, content, to);
-    if (err == BAY_OK) {
-        err = json_builder_view(&self->made, &self->value);
-    }
+    write_part(of, kind, content, data, to);
+    bay_err err = json_builder_view(&self->made, &self->value);
     if (err != BAY_OK) {
         part_free(self);
         return err;
@@ -208,13 +219,13 @@ static bay_err part_new(const bay_artifact *of, bay_part kind, bay_str content, 
     return BAY_OK;
 }
 
-static bay_err append(bay_artifact *self, bay_part kind, bay_str content)
+static bay_err append_part(bay_artifact *self, bay_part kind, bay_str content, json_val data)
 {
     artifact_part *part = NULL;
     if (self == NULL) {
         return BAY_ERR_NOMEM;
     }
-    bay_err err = part_new(self, kind, content, &part);
+    bay_err err = part_new(self, kind, content, data, &part);
     pthread_mutex_lock(&self->task->lock);
     if (err == BAY_OK && self->is_closed) {
         err = BAY_ERR_STATE;
@@ -236,6 +247,11 @@ static bay_err append(bay_artifact *self, bay_part kind, bay_str content)
     return err == BAY_OK && has_held ? sdk_turn_kick(self->task) : err;
 }
 
+static bay_err append(bay_artifact *self, bay_part kind, bay_str content)
+{
+    return append_part(self, kind, content, JSON_NONE);
+}
+
 bay_err bay_artifact_append(bay_artifact *artifact, const char *text)
 {
     return append(artifact, BAY_PART_TEXT, str_of(text));
@@ -246,19 +262,49 @@ bay_err bay_artifact_append_str(bay_artifact *artifact, bay_str text)
     return append(artifact, BAY_PART_TEXT, text);
 }
 
+bay_err bay_artifact_appendf(bay_artifact *artifact, const char *format, ...)
+{
+    buf text;
+    va_list arguments;
+    va_start(arguments, format);
+    sdk_format(&text, format, arguments);
+    va_end(arguments);
+    bay_err err = text.err != BAY_OK ? text.err : append(artifact, BAY_PART_TEXT, buf_view(&text));
+    buf_fini(&text);
+    return err;
+}
+
 bay_err bay_artifact_append_bytes(bay_artifact *artifact, const void *bytes, size_t len)
 {
     return append(artifact, BAY_PART_BYTES, (bay_str){bytes, len});
 }
 
+bay_err bay_artifact_append_url_str(bay_artifact *artifact, bay_str url)
+{
+    return append(artifact, BAY_PART_URL, url);
+}
+
 bay_err bay_artifact_append_url(bay_artifact *artifact, const char *url)
 {
-    return append(artifact, BAY_PART_URL, str_of(url));
+    return bay_artifact_append_url_str(artifact, str_of(url));
+}
+
+bay_err bay_artifact_append_data_json(bay_artifact *artifact, bay_json *json)
+{
+    json_val data;
+    bay_err err = sdk_json_val(json, JSON_MISSING, &data);
+    if (err == BAY_OK) {
+        err = append_part(artifact, BAY_PART_DATA, (bay_str){NULL, 0}, data);
+    } else if (err != BAY_ERR_NOMEM && err != BAY_ERR_LIMIT) {
+        err = BAY_ERR_INVALID;
+    }
+    bay_json_free(json);
+    return err;
 }
 
 bay_err bay_artifact_append_data(bay_artifact *artifact, const char *json)
 {
-    return append(artifact, BAY_PART_DATA, str_of(json));
+    return bay_artifact_append_data_json(artifact, bay_json_of(json));
 }
 
 bay_err bay_artifact_flush(bay_artifact *artifact)

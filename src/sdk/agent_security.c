@@ -27,12 +27,16 @@ static void grant_keep(bay_grant *self, const char *text, bay_str *out)
 
 void bay_grant_principal(bay_grant *grant, const char *principal)
 {
-    grant_keep(grant, principal, &grant->who.subject);
+    if (grant != NULL) {
+        grant_keep(grant, principal, &grant->who.subject);
+    }
 }
 
 void bay_grant_scopes(bay_grant *grant, const char *scopes)
 {
-    grant_keep(grant, scopes, &grant->who.scopes);
+    if (grant != NULL) {
+        grant_keep(grant, scopes, &grant->who.scopes);
+    }
 }
 
 /* ---- registration ---------------------------------------------------------------------------- */

@@ -292,63 +292,63 @@ void sdk_agent_cancel_tasks(agent_serving *self)
 
 bay_str bay_task_id(const bay_task *task)
 {
-    return a2a_turn_task_id(task->turn);
+    return task != NULL ? a2a_turn_task_id(task->turn) : (bay_str){NULL, 0};
 }
 
 bay_str bay_task_context(const bay_task *task)
 {
-    return a2a_turn_context_id(task->turn);
+    return task != NULL ? a2a_turn_context_id(task->turn) : (bay_str){NULL, 0};
 }
 
 bay_str bay_task_principal(const bay_task *task)
 {
-    return principal_subject(a2a_turn_principal(task->turn));
+    return task != NULL ? principal_subject(a2a_turn_principal(task->turn)) : (bay_str){NULL, 0};
 }
 
 bay_str bay_task_traceparent(const bay_task *task)
 {
-    return a2a_turn_traceparent(task->turn);
+    return task != NULL ? a2a_turn_traceparent(task->turn) : (bay_str){NULL, 0};
 }
 
 bay_str bay_task_tracestate(const bay_task *task)
 {
-    return a2a_turn_tracestate(task->turn);
+    return task != NULL ? a2a_turn_tracestate(task->turn) : (bay_str){NULL, 0};
 }
 
 bay_str bay_task_metadata(const bay_task *task)
 {
-    return json_raw(json_get(task->request, STR("metadata")));
+    return task != NULL ? json_raw(json_get(task->request, STR("metadata"))) : (bay_str){NULL, 0};
 }
 
 bay_str bay_task_skill(const bay_task *task)
 {
-    return task->skill;
+    return task != NULL ? task->skill : (bay_str){NULL, 0};
 }
 
 bay_str bay_task_remembered(const bay_task *task)
 {
-    return task->remembered;
+    return task != NULL ? task->remembered : (bay_str){NULL, 0};
 }
 
 bool bay_task_is_new(const bay_task *task)
 {
-    return a2a_turn_is_new(task->turn);
+    return task != NULL && a2a_turn_is_new(task->turn);
 }
 
 bool bay_task_is_resumed(const bay_task *task)
 {
-    return a2a_turn_is_resumed(task->turn);
+    return task != NULL && a2a_turn_is_resumed(task->turn);
 }
 
 bool bay_task_is_cancelled(const bay_task *task)
 {
-    return atomic_load(&task->is_cancelled);
+    return task == NULL || atomic_load(&task->is_cancelled);
 }
 
 bool bay_task_has_extension(const bay_task *task, const char *uri)
 {
     bay_str wanted = str_of(uri);
-    bay_str rest = a2a_turn_extensions(task->turn);
+    bay_str rest = task != NULL ? a2a_turn_extensions(task->turn) : wanted;
     while (rest.len > 0) {
         size_t comma = str_find(rest, ',');
         if (str_eq(str_trim(str_head(rest, comma)), wanted)) {
@@ -377,6 +377,9 @@ static bool takes(json_val mode, bay_str media_type)
 
 bool bay_task_accepts(const bay_task *task, const char *media_type)
 {
+    if (task == NULL) {
+        return false;
+    }
     json_val modes =
         json_get(json_get(task->request, STR("configuration")), STR("acceptedOutputModes"));
     json_iter it = json_iter_of(modes);
@@ -400,6 +403,9 @@ static void add_ms(struct timespec *time, uint32_t ms)
 
 bool bay_task_sleep(bay_task *task, uint32_t ms)
 {
+    if (task == NULL) {
+        return false;
+    }
     struct timespec end;
     clock_gettime(CLOCK_MONOTONIC, &end);
     add_ms(&end, ms);
@@ -414,7 +420,7 @@ bool bay_task_sleep(bay_task *task, uint32_t ms)
 
 bay_str bay_task_json(const bay_task *task)
 {
-    return buf_view(&task->snapshot);
+    return task != NULL ? buf_view(&task->snapshot) : (bay_str){NULL, 0};
 }
 
 /* ---- its history ----------------------------------------------------------------------------- */
@@ -453,11 +459,13 @@ static bay_task *with_history(const bay_task *task)
 
 size_t bay_task_history_count(const bay_task *task)
 {
-    return with_history(task)->history_count;
+    return task != NULL ? with_history(task)->history_count : 0;
 }
 
 const bay_message *bay_task_history(const bay_task *task, size_t index)
 {
-    const bay_task *self = with_history(task);
-    return index < self->history_count ? &self->history[index] : NULL;
+    if (index >= bay_task_history_count(task)) {
+        return NULL;
+    }
+    return &task->history[index];
 }

@@ -100,6 +100,8 @@ struct bay_task {
     atomic_bool is_cancelled;
 };
 
+/* Takes a move, and makes it at once on the loop's thread. */
+bay_err sdk_turn_move(bay_task *self, const move_request *request) BAY_MUST_CHECK;
 /* agent_move.c: takes a move, under the lock, without making it; BAY_OK: sdk_turn_kick comes after
  * the unlocking. */
 bay_err sdk_turn_queue(bay_task *self, const move_request *request);

@@ -141,20 +141,25 @@ static bay_err add_update(announcements *self, bay_str uri)
 
 void bay_server_updated(bay_server *server, const char *uri)
 {
-    if (server == NULL || uri == NULL || uri[0] == '\0') {
+    bay_server_updated_str(server, str_of(uri));
+}
+
+void bay_server_updated_str(bay_server *server, bay_str uri)
+{
+    if (server == NULL || uri.len == 0) {
         return;
     }
     announcements *self = &server->announcements;
     bay_err err = BAY_OK;
     pthread_mutex_lock(&self->lock);
     if (self->loop != NULL) {
-        err = add_update(self, str_of(uri));
+        err = add_update(self, uri);
         post(self);
     }
     pthread_mutex_unlock(&self->lock);
     if (err != BAY_OK) {
-        SERVER_LOG(server, LOG_ERROR, "server", "an update of %.200s is not announced: %s", uri,
-                   bay_err_text(err));
+        SERVER_LOG(server, LOG_ERROR, "server", "an update of %.*s is not announced: %s",
+                   BAY_STR(str_head(uri, 200)), bay_err_text(err));
     }
 }
 
@@ -181,6 +186,22 @@ static bay_err add_line(announcements *self, mcp_log_level level, bay_str params
 
 void bay_server_log(bay_server *server, const char *level, const char *text)
 {
+    bay_server_log_str(server, level, str_of(text));
+}
+
+void bay_server_logf(bay_server *server, const char *level, const char *format, ...)
+{
+    buf text;
+    va_list arguments;
+    va_start(arguments, format);
+    sdk_format(&text, format, arguments);
+    va_end(arguments);
+    bay_server_log_str(server, level, buf_view(&text));
+    buf_fini(&text);
+}
+
+void bay_server_log_str(bay_server *server, const char *level, bay_str text)
+{
     mcp_log_level severity;
     if (server == NULL || !mcp_log_level_find(str_of(level), &severity)) {
         return;
@@ -191,7 +212,7 @@ void bay_server_log(bay_server *server, const char *level, const char *text)
     buf_lit(&params, "{\"level\":");
     json_quote(&params, str_of(level));
     buf_lit(&params, ",\"data\":");
-    json_quote(&params, str_of(text));
+    json_quote(&params, text);
     buf_char(&params, '}');
     bay_err err = params.err;
     pthread_mutex_lock(&self->lock);

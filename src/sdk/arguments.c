@@ -20,19 +20,17 @@ static void keep_check(entry *tool, bool is_output, schema *compiled)
     *at = compiled;
 }
 
-bool sdk_arguments_compile(entry *tool, const json_doc *document, bool is_output)
+bool sdk_arguments_compile(entry *item, json_val document, bool is_output)
 {
-    bay_server *server = tool->server;
     bay_diag diag = {0};
     schema *compiled;
-    bay_err err = schema_compile(json_root(document), NULL, &compiled, &diag);
+    bay_err err = schema_compile(document, NULL, &compiled, &diag);
     if (err == BAY_OK) {
-        keep_check(tool, is_output, compiled);
+        keep_check(item, is_output, compiled);
     } else if (err == BAY_ERR_NOMEM) {
-        server->is_out_of_memory = true;
+        item->server->is_out_of_memory = true;
     } else {
-        sdk_server_error(server, "tool \"%.*s\": the %s schema: %s", BAY_STR(tool->key),
-                         is_output ? "output" : "input", diag.text);
+        sdk_entry_error(item, "the %s schema: %s", is_output ? "output" : "input", diag.text);
     }
     return err == BAY_OK;
 }
@@ -46,54 +44,18 @@ void sdk_arguments_free(bay_server *server)
     schema_state_fini(&server->checks);
 }
 
-static argument_rule *rule_of(entry *prompt, bay_str name)
-{
-    for (size_t i = 0; i < prompt->rule_count; i++) {
-        if (str_eq(prompt->rules[i].name, name)) {
-            return &prompt->rules[i];
-        }
-    }
-    if (prompt->rule_count == SERVER_MAX_RULES) {
-        return NULL;
-    }
-    argument_rule *rule = &prompt->rules[prompt->rule_count++];
-    *rule = (argument_rule){.name = name};
-    return rule;
-}
-
-/* Missing, or of that kind? */
-static bool may_be(json_val value, json_kind kind)
-{
-    return json_is(value, JSON_MISSING) || json_is(value, kind);
-}
-
-/* Past SERVER_MAX_RULES arguments go unchecked here: the handler sees them as they came. */
+/* The list was rendered from a table, so that each argument has a name of its own. */
 bay_err sdk_arguments_compile_prompt(entry *prompt)
 {
     json_val arguments = json_root(&prompt->schema_doc);
-    size_t most = json_count(arguments);
     prompt->rules =
-        arena_array(&prompt->server->memory, most < SERVER_MAX_RULES ? most : SERVER_MAX_RULES,
-                    sizeof(*prompt->rules));
+        arena_array(&prompt->server->memory, json_count(arguments), sizeof(*prompt->rules));
     bay_err err = prompt->rules != NULL ? BAY_OK : BAY_ERR_NOMEM;
     json_iter iter = json_iter_of(arguments);
     while (err == BAY_OK && json_next(&iter)) {
-        json_val required = json_get(iter.value, STR("required"));
-        bool is_flag = may_be(required, JSON_TRUE) || json_is(required, JSON_FALSE);
-        bay_str name = {NULL, 0};
-        err = json_str(json_get(iter.value, STR("name")), &prompt->server->memory, &name);
-        if (err == BAY_OK &&
-            (!is_flag || !may_be(json_get(iter.value, STR("title")), JSON_STRING) ||
-             !may_be(json_get(iter.value, STR("description")), JSON_STRING))) {
-            err = BAY_ERR_TYPE;
-        }
-        size_t before = prompt->rule_count;
-        argument_rule *rule = err == BAY_OK ? rule_of(prompt, name) : NULL;
-        if (rule != NULL && prompt->rule_count == before) {
-            err = BAY_ERR_DUPLICATE;
-        } else if (rule != NULL) {
-            rule->is_required = json_true(required);
-        }
+        argument_rule *rule = &prompt->rules[prompt->rule_count++];
+        rule->is_required = json_true(json_get(iter.value, STR("required")));
+        err = json_str(json_get(iter.value, STR("name")), &prompt->server->memory, &rule->name);
     }
     return err;
 }

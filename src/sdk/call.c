@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "wire/uri.h"
+#include "json/build.h"
 
 enum { CALL_MEMORY = 64 << 20, MOST_IDLE = 64 };
 
@@ -63,6 +64,7 @@ bay_err sdk_call_new(bay_server *server, const entry *item, mcp_request *request
     self->round = NULL;
     self->task = NULL;
     self->task_id[0] = '\0';
+    self->document.memory = NULL;
     self->has_state = false;
     request->user = self;
     server->calls_under_way++;
@@ -194,20 +196,22 @@ static void call_woken(void *argument)
 
 bay_call *bay_call_defer(bay_call *self)
 {
-    atomic_store(&self->is_deferred, true);
+    if (self != NULL) {
+        atomic_store(&self->is_deferred, true);
+    }
     return self;
 }
 
 bool bay_call_is_cancelled(const bay_call *self)
 {
-    return atomic_load(&self->is_cancelled);
+    return self == NULL || atomic_load(&self->is_cancelled);
 }
 
 /* ---- what it carries */
 
 static json_val call_argument(const bay_call *self, const char *name)
 {
-    return json_get(self->arguments, str_of(name));
+    return self != NULL ? json_get(self->arguments, str_of(name)) : JSON_NONE;
 }
 
 bay_str bay_call_str(bay_call *self, const char *name)
@@ -222,19 +226,50 @@ bay_str bay_call_str(bay_call *self, const char *name)
 
 bay_err bay_call_int(bay_call *self, const char *name, int64_t *out)
 {
-    json_val value = call_argument(self, name);
-    return json_is(value, JSON_MISSING) ? BAY_ERR_NOT_FOUND : json_int64(value, out);
+    return bay_value_int(bay_call_value(self, name != NULL ? name : ""), out);
 }
 
 bay_err bay_call_double(bay_call *self, const char *name, double *out)
 {
-    json_val value = call_argument(self, name);
-    return json_is(value, JSON_MISSING) ? BAY_ERR_NOT_FOUND : json_double(value, out);
+    return bay_value_double(bay_call_value(self, name != NULL ? name : ""), out);
 }
 
-bool bay_call_true(bay_call *self, const char *name)
+bay_err bay_call_bool(bay_call *self, const char *name, bool *out)
 {
-    return json_true(call_argument(self, name));
+    return bay_value_bool(bay_call_value(self, name != NULL ? name : ""), out);
+}
+
+bay_str bay_call_str_or(bay_call *self, const char *name, const char *fallback)
+{
+    return bay_value_str_or(bay_call_value(self, name != NULL ? name : ""), fallback);
+}
+
+int64_t bay_call_int_or(bay_call *self, const char *name, int64_t fallback)
+{
+    return bay_value_int_or(bay_call_value(self, name != NULL ? name : ""), fallback);
+}
+
+double bay_call_double_or(bay_call *self, const char *name, double fallback)
+{
+    return bay_value_double_or(bay_call_value(self, name != NULL ? name : ""), fallback);
+}
+
+bool bay_call_bool_or(bay_call *self, const char *name, bool fallback)
+{
+    return bay_value_bool_or(bay_call_value(self, name != NULL ? name : ""), fallback);
+}
+
+/* Without arguments there is an object all the same, as for bay_call_arguments. */
+bay_value bay_call_value(bay_call *self, const char *name)
+{
+    if (self == NULL) {
+        return (bay_value){NULL, 0};
+    }
+    json_val all = json_is(self->arguments, JSON_MISSING) ? json_empty_object() : self->arguments;
+    if (self->document.memory == NULL) {
+        self->document = (bay_document){.doc = *all.doc, .memory = &self->memory};
+    }
+    return sdk_value(&self->document, name != NULL ? json_get(all, str_of(name)) : all);
 }
 
 bool bay_call_has(bay_call *self, const char *name)
@@ -244,17 +279,18 @@ bool bay_call_has(bay_call *self, const char *name)
 
 bay_str bay_call_arguments(bay_call *self)
 {
-    return json_is(self->arguments, JSON_MISSING) ? STR("{}") : json_raw(self->arguments);
+    bool has_none = self == NULL || json_is(self->arguments, JSON_MISSING);
+    return has_none ? STR("{}") : json_raw(self->arguments);
 }
 
 bay_str bay_call_name(bay_call *self)
 {
-    return self->request->name;
+    return self != NULL ? self->request->name : (bay_str){NULL, 0};
 }
 
 bay_str bay_call_revision(bay_call *self)
 {
-    return self->request->revision->text;
+    return self != NULL ? self->request->revision->text : (bay_str){NULL, 0};
 }
 
 bay_str bay_call_issuer(bay_call *self)
@@ -285,23 +321,24 @@ bay_str bay_call_claim(bay_call *self, const char *pointer)
 
 bay_str bay_call_principal(bay_call *self)
 {
-    return principal_subject(self->request->principal);
+    return self != NULL ? principal_subject(self->request->principal) : (bay_str){NULL, 0};
 }
 
 bool bay_call_client_has(bay_call *self, const char *capability)
 {
-    return json_is(mcp_capability(self->request->client_capabilities, str_of(capability)),
+    return self != NULL &&
+           json_is(mcp_capability(self->request->client_capabilities, str_of(capability)),
                    JSON_OBJECT);
 }
 
 bay_str bay_call_client_info(bay_call *self)
 {
-    return json_raw(self->request->client_info);
+    return self != NULL ? json_raw(self->request->client_info) : (bay_str){NULL, 0};
 }
 
 bay_str bay_call_meta(bay_call *self)
 {
-    return json_raw(self->request->meta);
+    return self != NULL ? json_raw(self->request->meta) : (bay_str){NULL, 0};
 }
 
 /* Where `literal` stands in `text`, leaving at least one byte before it; text.len: nowhere. */
@@ -341,7 +378,7 @@ static bay_str variable_raw(bay_str template, bay_str read, bay_str variable)
 bay_str bay_call_variable(bay_call *self, const char *variable)
 {
     bay_str value = {NULL, 0};
-    if (self->entry->kind != ENTRY_TEMPLATE) {
+    if (self == NULL || self->entry->kind != ENTRY_TEMPLATE) {
         return value;
     }
     bay_str raw = variable_raw(self->entry->key, self->request->name, str_of(variable));
@@ -356,6 +393,17 @@ bay_str bay_call_variable(bay_call *self, const char *variable)
 }
 
 /* ---- how it ends */
+
+bay_err sdk_call_json(const bay_call *self, const char *what, bay_json *json, json_kind wanted,
+                      json_val *out)
+{
+    bay_err err = sdk_json_val(json, wanted, out);
+    if (err != BAY_OK) {
+        SERVER_LOG(self->server, LOG_ERROR, "server", "\"%.*s\": %s: %s", BAY_STR(self->entry->key),
+                   what, err == BAY_ERR_TYPE ? "it is no JSON object" : sdk_json_fault(json, err));
+    }
+    return err;
+}
 
 void sdk_buf_borrow(bay_call *self, buf *out)
 {
@@ -402,7 +450,9 @@ static void call_reply_text(bay_call *self, bay_str text, bay_err err, bool is_e
 
 void bay_call_reply_str(bay_call *self, bay_str text)
 {
-    call_reply_text(self, text, BAY_OK, false);
+    if (self != NULL) {
+        call_reply_text(self, text, BAY_OK, false);
+    }
 }
 
 void bay_call_reply(bay_call *self, const char *text)
@@ -410,20 +460,44 @@ void bay_call_reply(bay_call *self, const char *text)
     bay_call_reply_str(self, str_of(text));
 }
 
+void bay_call_reply_json(bay_call *self, bay_json *json)
+{
+    if (self == NULL) {
+        bay_json_free(json);
+        return;
+    }
+    bay_result result;
+    sdk_result_init(&result, self);
+    sdk_result_json(&result, json);
+    sdk_call_send(self, &result);
+    sdk_result_fini(&result);
+}
+
+static void call_fail(bay_call *self, bay_str text, bay_err err)
+{
+    if (self->entry->kind == ENTRY_TOOL) {
+        call_reply_text(self, text, err, true);
+    } else {
+        bay_call_error_str(self, RPC_INTERNAL_ERROR, err == BAY_OK ? text : STR("Failed"));
+    }
+}
+
 /* Texts are formatted whole; past SERVER_MAX_RESULT the call fails. */
 static void call_reply_formatted(bay_call *self, bool is_error, const char *format,
                                  va_list arguments)
 {
+    if (self == NULL) {
+        return;
+    }
     buf text;
     bool is_lent = sdk_call_on_loop(self);
     bay_server *server = self->server;
     sdk_buf_borrow(self, &text);
     buf_vprintf(&text, format, arguments);
-    if (is_error && self->entry->kind != ENTRY_TOOL) {
-        buf_char(&text, '\0');
-        bay_call_error(self, RPC_INTERNAL_ERROR, text.err == BAY_OK ? text.at : "Failed");
+    if (is_error) {
+        call_fail(self, buf_view(&text), text.err);
     } else {
-        call_reply_text(self, buf_view(&text), text.err, is_error);
+        call_reply_text(self, buf_view(&text), text.err, false);
     }
     if (is_lent) {
         sdk_buf_return(server, &text);
@@ -447,13 +521,22 @@ void bay_call_failf(bay_call *self, const char *format, ...)
     va_end(arguments);
 }
 
+void bay_call_fail_str(bay_call *self, bay_str text)
+{
+    if (self != NULL) {
+        call_fail(self, text, BAY_OK);
+    }
+}
+
 void bay_call_fail(bay_call *self, const char *text)
 {
-    bay_call_failf(self, "%s", text != NULL ? text : "");
+    bay_call_fail_str(self, str_of(text));
 }
 
 void bay_call_finish(bay_call *self, bay_result *result)
 {
-    sdk_call_send(self, result);
+    if (self != NULL) {
+        sdk_call_send(self, result);
+    }
     bay_result_free(result);
 }

@@ -20,6 +20,8 @@
 #include "net/loop.h"
 #include "patchbay/server.h"
 #include "schema/schema.h"
+#include "sdk/format.h"
+#include "sdk/json_parts.h"
 
 enum {
     CALL_MAX_NOTES = 1024,         /* messages of one call on their way to the loop ... */
@@ -28,6 +30,7 @@ enum {
     CALL_MAX_KEY = 128,            /* bytes of a question's key */
     CALL_MAX_STATE = 16 << 10,     /* bytes of bay_call_remember */
     CALL_MAX_ANSWER = 64 << 20,    /* memory of one question and its answer */
+    CALL_MAX_QUESTION = 4 << 20,   /* bytes of the params of one question */
 };
 
 typedef enum note_kind {
@@ -74,7 +77,9 @@ typedef struct question {
     bay_err err;          /* READY: why there is no answer; BAY_OK: `answer` is one */
     bay_str key;
     json_val params;
+    json_val wanted; /* FORM: the requestedSchema; missing before it is compiled */
     schema *form;    /* FORM: its requestedSchema */
+    bool has_table;  /* FORM: of a table, whose defaults are applied */
     json_val answer; /* the client's result */
     bay_answered_fn answered;
     void *user;
@@ -122,7 +127,8 @@ struct bay_call {
     const call_sink *sink;
     mcp_request *request;
     json_val arguments;
-    arena memory; /* decoded strings: the thread that has the call */
+    arena memory;          /* decoded strings: the thread that has the call */
+    bay_document document; /* of the arguments, once they are read as values */
     /* Time: see deadline.c. */
     uint64_t started_ms;
     loop_timer timer;
@@ -172,6 +178,11 @@ void sdk_call_returned(bay_call *self);
 void sdk_buf_borrow(bay_call *call, buf *out);
 void sdk_buf_return(bay_server *server, buf *used); /* on the loop only */
 
+/* call.c: what the handler gives as JSON. Otherwise the log says what is wrong with `what`, and of
+ * which tool. Errors: as sdk_json_val. */
+bay_err sdk_call_json(const bay_call *call, const char *what, bay_json *json, json_kind wanted,
+                      json_val *out) BAY_MUST_CHECK;
+
 /* delivery.c */
 /* Sends it, from any thread, exactly once; the call is gone afterwards, and a large result is empty.
  * NULL: no memory. */
@@ -182,6 +193,17 @@ void sdk_call_give_up(bay_call *call, const call_note *note);
 /* Loop only: it is the client's turn, and this run is over. Ends the call, or parts it from the
  * thread that it was deferred to. */
 void sdk_call_pass(bay_call *call, const call_note *note);
+
+/* What is asked, and who gets the answer. */
+typedef struct call_question {
+    question_kind kind;
+    bool has_table; /* of a form: its defaults are applied */
+    bay_answered_fn answered;
+    void *user;
+} call_question;
+/* question.c: from a handler's thread, with the params in `made`, which is dropped. `err`: why it
+ * cannot be asked; its `answered` runs all the same. */
+void sdk_call_ask(bay_call *call, const call_question *what, json_builder *made, bay_err err);
 
 /* question.c: loop only. */
 /* Collects what was asked, and finds answers or somebody to give them; is anything READY? */

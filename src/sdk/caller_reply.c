@@ -13,8 +13,9 @@ typedef struct response_artifact {
 struct bay_caller_reply {
     bay_caller_reply_kind kind;
     json_doc *doc;
-    arena memory;  /* of views that had to be decoded */
-    json_val root; /* the task, message, update … itself */
+    arena memory;          /* of views that had to be decoded */
+    bay_document document; /* the same, to be read as values */
+    json_val root;         /* the task, message, update … itself */
     bay_str task;
     bay_str context;
     bay_task_state state;
@@ -181,11 +182,15 @@ bay_err sdk_response_new(a2a_method method, bool is_event, json_val value, uint6
         return BAY_ERR_NOMEM;
     }
     arena_init(&self->memory, CALLER_RESPONSE_MEMORY);
+    self->document.memory = &self->memory;
     self->event_id = event_id;
     bay_err err = BAY_ERR_LIMIT;
     if (json_raw(value).len <= CALLER_RESPONSE_BYTES &&
         json_clone_bytes(value) <= CALLER_RESPONSE_MEMORY) {
         err = json_clone(value, &self->doc);
+    }
+    if (err == BAY_OK) {
+        self->document.doc = *self->doc;
     }
     if (err == BAY_OK) {
         err = read_result(self, is_event ? A2A_SEND_MESSAGE : method);
@@ -314,15 +319,15 @@ bay_str bay_caller_reply_next_page(const bay_caller_reply *response)
 
 bay_str bay_caller_reply_str(const bay_caller_reply *response, const char *name)
 {
-    bay_str text = {NULL, 0};
-    if (response == NULL || name == NULL) {
-        return text;
+    return name != NULL ? bay_value_str(bay_caller_reply_value(response, name))
+                        : (bay_str){NULL, 0};
+}
+
+bay_value bay_caller_reply_value(const bay_caller_reply *response, const char *name)
+{
+    if (response == NULL) {
+        return (bay_value){NULL, 0};
     }
-    json_val value = json_get(response->root, str_of(name));
-    if (!json_is(value, JSON_STRING)) {
-        return json_raw(value);
-    }
-    /* decoded into the response's own memory, which is why it is read by one thread at a time */
-    arena *memory = (arena *)&response->memory;
-    return json_str(value, memory, &text) == BAY_OK ? text : (bay_str){NULL, 0};
+    return sdk_value(&response->document,
+                     name != NULL ? json_get(response->root, str_of(name)) : response->root);
 }

@@ -9,6 +9,7 @@
 #include "base/rand.h"
 #include "base/str.h"
 #include "sdk/caller_parts.h"
+#include "sdk/format.h"
 #include "sdk/message_parts.h"
 #include "wire/header.h"
 
@@ -72,19 +73,19 @@ static json_writer *open_members(json_builder *of)
     return &of->writer;
 }
 
-static void put_member(json_writer *out, bay_str name, const char *value)
+static void put_member(json_writer *out, bay_str name, bay_str value)
 {
     json_key(out, name);
-    json_put_str(out, str_of(value));
+    json_put_str(out, value);
 }
 
-static bay_caller_request *operation_of(bay_caller *caller, a2a_method method, const char *id)
+static bay_caller_request *operation_of(bay_caller *caller, a2a_method method, bay_str id)
 {
     bay_caller_request *self = operation_new(caller, method);
     if (self == NULL) {
         return NULL;
     }
-    if (id == NULL || id[0] == '\0') {
+    if (id.len == 0) {
         operation_fault(self, BAY_ERR_INVALID, "no task is named");
     } else {
         put_member(open_members(&self->request), STR("id"), id);
@@ -109,18 +110,43 @@ bay_caller_request *bay_caller_request_send(bay_caller *caller, const bay_messag
     return self;
 }
 
-bay_caller_request *bay_caller_request_send_text(bay_caller *caller, const char *text)
+bay_caller_request *bay_caller_request_send_text_str(bay_caller *caller, bay_str text)
 {
     bay_message *message = bay_message_new();
-    bay_message_add_text(message, text != NULL ? text : "");
+    bay_message_add_text_str(message, text);
     bay_caller_request *self = bay_caller_request_send(caller, message);
     bay_message_free(message);
     return self;
 }
 
-bay_caller_request *bay_caller_request_task(bay_caller *caller, const char *id)
+bay_caller_request *bay_caller_request_send_text(bay_caller *caller, const char *text)
+{
+    return bay_caller_request_send_text_str(caller, str_of(text));
+}
+
+bay_caller_request *bay_caller_request_send_textf(bay_caller *caller, const char *format, ...)
+{
+    buf text;
+    va_list arguments;
+    va_start(arguments, format);
+    sdk_format(&text, format, arguments);
+    va_end(arguments);
+    bay_caller_request *self = bay_caller_request_send_text_str(caller, buf_view(&text));
+    if (self != NULL && text.err != BAY_OK) {
+        operation_fault(self, text.err, bay_err_text(text.err));
+    }
+    buf_fini(&text);
+    return self;
+}
+
+bay_caller_request *bay_caller_request_task_str(bay_caller *caller, bay_str id)
 {
     return operation_of(caller, A2A_GET_TASK, id);
+}
+
+bay_caller_request *bay_caller_request_task(bay_caller *caller, const char *id)
+{
+    return bay_caller_request_task_str(caller, str_of(id));
 }
 
 bay_caller_request *bay_caller_request_list(bay_caller *caller)
@@ -128,36 +154,43 @@ bay_caller_request *bay_caller_request_list(bay_caller *caller)
     return operation_new(caller, A2A_LIST_TASKS);
 }
 
-bay_caller_request *bay_caller_request_task_cancel(bay_caller *caller, const char *id)
+bay_caller_request *bay_caller_request_task_cancel_str(bay_caller *caller, bay_str id)
 {
     return operation_of(caller, A2A_CANCEL_TASK, id);
 }
 
-bay_caller_request *bay_caller_request_subscribe(bay_caller *caller, const char *id)
+bay_caller_request *bay_caller_request_task_cancel(bay_caller *caller, const char *id)
+{
+    return bay_caller_request_task_cancel_str(caller, str_of(id));
+}
+
+bay_caller_request *bay_caller_request_subscribe_str(bay_caller *caller, bay_str id)
 {
     return operation_of(caller, A2A_SUBSCRIBE_TO_TASK, id);
 }
 
-/* The members of the program's object. */
-static bay_err put_members(json_builder *of, const char *json)
+bay_caller_request *bay_caller_request_subscribe(bay_caller *caller, const char *id)
 {
-    json_doc doc;
-    arena memory;
-    arena_init(&memory, CALLER_RESPONSE_MEMORY);
-    bay_err err = json_parse(&doc, str_of(json), NULL, &memory, NULL);
-    if (err == BAY_OK && !json_is(json_root(&doc), JSON_OBJECT)) {
-        err = BAY_ERR_TYPE;
-    }
-    if (err == BAY_OK) {
-        json_put_members(open_members(of), json_root(&doc), NULL, 0);
-        err = of->text.err;
-    }
-    arena_fini(&memory);
-    return err;
+    return bay_caller_request_subscribe_str(caller, str_of(id));
 }
 
-bay_caller_request *bay_caller_request_new(bay_caller *caller, const char *method,
-                                           const char *request)
+/* The members of the program's object. */
+static void put_members(bay_caller_request *self, json_builder *of, bay_json *json,
+                        const char *fault)
+{
+    json_val object = JSON_NONE;
+    bay_err err = sdk_json_val(json, JSON_OBJECT, &object);
+    if (err == BAY_OK) {
+        json_put_members(open_members(of), object, NULL, 0);
+        err = of->text.err;
+    }
+    if (err != BAY_OK) {
+        operation_fault(self, err == BAY_ERR_NOMEM ? err : BAY_ERR_INVALID,
+                        err == BAY_ERR_NOMEM ? bay_err_text(err) : fault);
+    }
+}
+
+static bay_caller_request *operation_named(bay_caller *caller, const char *method)
 {
     a2a_method found = A2A_METHODS;
     for (int i = 0; method != NULL && i < A2A_METHODS; i++) {
@@ -169,44 +202,80 @@ bay_caller_request *bay_caller_request_new(bay_caller *caller, const char *metho
     }
     if (found == A2A_METHODS) {
         operation_fault(self, BAY_ERR_INVALID, "there is no such operation: \"GetTask\" is one");
-    } else if (request != NULL && put_members(&self->request, request) != BAY_OK) {
-        operation_fault(self, BAY_ERR_INVALID, "the request is no JSON object");
     }
     return self;
 }
 
+bay_caller_request *bay_caller_request_new_json(bay_caller *caller, const char *method,
+                                                bay_json *params)
+{
+    bay_caller_request *self = operation_named(caller, method);
+    if (self != NULL) {
+        put_members(self, &self->request, params, "the request is no JSON object");
+    }
+    bay_json_free(params);
+    return self;
+}
+
+bay_caller_request *bay_caller_request_new(bay_caller *caller, const char *method,
+                                           const char *params)
+{
+    return params != NULL ? bay_caller_request_new_json(caller, method, bay_json_of(params))
+                          : operation_named(caller, method);
+}
+
 /* ---- filling --------------------------------------------------------------------------------- */
 
-static void replace_text(bay_caller_request *self, char **place, const char *text)
+/* An id, which is kept as a C string. */
+static void replace_text(bay_caller_request *self, char **place, bay_str text)
 {
     if (self == NULL) {
         return;
     }
-    char *copy = text != NULL ? mem_dup(text, strlen(text)) : NULL;
-    if (text != NULL && copy == NULL) {
+    if (text.len > 0 && memchr(text.at, '\0', text.len) != NULL) {
+        operation_fault(self, BAY_ERR_INVALID, "an id has a NUL byte");
+        return;
+    }
+    char *copy = text.at != NULL ? mem_dup(text.at, text.len) : NULL;
+    if (text.at != NULL && copy == NULL) {
         operation_fault(self, BAY_ERR_NOMEM, "out of memory");
     }
     mem_free(*place);
     *place = copy;
 }
 
-void bay_caller_request_for_task(bay_caller_request *operation, const char *id)
+void bay_caller_request_for_task_str(bay_caller_request *operation, bay_str id)
 {
     replace_text(operation, operation != NULL ? &operation->task : NULL, id);
 }
 
-void bay_caller_request_for_context(bay_caller_request *operation, const char *id)
+void bay_caller_request_for_task(bay_caller_request *operation, const char *id)
 {
-    if (operation != NULL && operation->method == A2A_LIST_TASKS && id != NULL) {
+    bay_caller_request_for_task_str(operation, str_of(id));
+}
+
+void bay_caller_request_for_context_str(bay_caller_request *operation, bay_str id)
+{
+    if (operation != NULL && operation->method == A2A_LIST_TASKS && id.at != NULL) {
         put_member(open_members(&operation->request), STR("contextId"), id);
         return;
     }
     replace_text(operation, operation != NULL ? &operation->context : NULL, id);
 }
 
-void bay_caller_request_for_skill(bay_caller_request *operation, const char *id)
+void bay_caller_request_for_context(bay_caller_request *operation, const char *id)
+{
+    bay_caller_request_for_context_str(operation, str_of(id));
+}
+
+void bay_caller_request_for_skill_str(bay_caller_request *operation, bay_str id)
 {
     replace_text(operation, operation != NULL ? &operation->skill : NULL, id);
+}
+
+void bay_caller_request_for_skill(bay_caller_request *operation, const char *id)
+{
+    bay_caller_request_for_skill_str(operation, str_of(id));
 }
 
 void bay_caller_request_return_immediately(bay_caller_request *operation)
@@ -242,16 +311,16 @@ void bay_caller_request_push(bay_caller_request *operation, const char *url, con
     json_writer *out = open_members(&operation->configuration);
     json_key_lit(out, "taskPushNotificationConfig");
     json_open_object(out);
-    put_member(out, STR("url"), url);
+    put_member(out, STR("url"), str_of(url));
     if (token != NULL) {
-        put_member(out, STR("token"), token);
+        put_member(out, STR("token"), str_of(token));
     }
     if (scheme != NULL) {
         json_key_lit(out, "authentication");
         json_open_object(out);
-        put_member(out, STR("scheme"), scheme);
+        put_member(out, STR("scheme"), str_of(scheme));
         if (credentials != NULL) {
-            put_member(out, STR("credentials"), credentials);
+            put_member(out, STR("credentials"), str_of(credentials));
         }
         json_close_object(out);
     }
@@ -268,24 +337,34 @@ void bay_caller_request_history(bay_caller_request *operation, int most)
     }
 }
 
+void bay_caller_request_metadata_json(bay_caller_request *operation, bay_json *json)
+{
+    if (operation != NULL) {
+        json_builder_drop(&operation->metadata);
+        (void)json_builder_init_secret(&operation->metadata, NULL, CALLER_REQUEST_BYTES);
+        put_members(operation, &operation->metadata, json, "the metadata is no JSON object");
+    }
+    bay_json_free(json);
+}
+
 void bay_caller_request_metadata(bay_caller_request *operation, const char *json)
 {
-    if (operation == NULL || json == NULL) {
-        return;
-    }
-    json_builder_drop(&operation->metadata);
-    (void)json_builder_init_secret(&operation->metadata, NULL, CALLER_REQUEST_BYTES);
-    if (put_members(&operation->metadata, json) != BAY_OK) {
-        operation_fault(operation, BAY_ERR_INVALID, "the metadata is no JSON object");
+    if (json != NULL) {
+        bay_caller_request_metadata_json(operation, bay_json_of(json));
     }
 }
 
 void bay_caller_request_page(bay_caller_request *operation, const char *page, int size)
 {
+    bay_caller_request_page_str(operation, str_of(page), size);
+}
+
+void bay_caller_request_page_str(bay_caller_request *operation, bay_str page, int size)
+{
     if (operation == NULL) {
         return;
     }
-    if (page != NULL && page[0] != '\0') {
+    if (page.len > 0) {
         put_member(open_members(&operation->request), STR("pageToken"), page);
     }
     if (size > 0) {
@@ -402,17 +481,17 @@ static void put_message(bay_caller_request *self, json_writer *out)
     json_key_lit(out, "role");
     json_put_str(out, STR("ROLE_USER"));
     if (self->context != NULL) {
-        put_member(out, STR("contextId"), self->context);
+        put_member(out, STR("contextId"), str_of(self->context));
     }
     if (self->task != NULL) {
-        put_member(out, STR("taskId"), self->task);
+        put_member(out, STR("taskId"), str_of(self->task));
     }
     json_put_partial(out, &self->message);
     json_close_object(out);
     put_modes(self);
     put_object(out, STR("configuration"), &self->configuration);
     if (self->skill != NULL) {
-        put_member(open_members(&self->metadata), STR("skillId"), self->skill);
+        put_member(open_members(&self->metadata), STR("skillId"), str_of(self->skill));
     }
 }
 

@@ -84,6 +84,7 @@ void bay_list_free(bay_list *self)
 {
     if (self != NULL && atomic_fetch_sub(&self->references, 1) == 1) {
         arena_fini(&self->memory);
+        pthread_mutex_destroy(&self->lock);
         mem_free(self);
     }
 }
@@ -196,7 +197,8 @@ static bay_err read_entry(bay_list *self, json_val value, bool checks_headers)
 static bay_err list_new(bay_kind kind, json_builder *entries, bool checks_headers, bay_list **out)
 {
     bay_list *self = mem_zalloc(sizeof(*self));
-    if (self == NULL) {
+    if (self == NULL || pthread_mutex_init(&self->lock, NULL) != 0) {
+        mem_free(self);
         return BAY_ERR_NOMEM;
     }
     atomic_init(&self->references, 1);
@@ -207,6 +209,8 @@ static bay_err list_new(bay_kind kind, json_builder *entries, bool checks_header
     err = err == BAY_OK ? json_clone_in(root, &self->memory, &root) : err;
     size_t count = json_count(root);
     if (count > 0) {
+        self->document =
+            (bay_document){.doc = *root.doc, .memory = &self->memory, .lock = &self->lock};
         self->entries = arena_array(&self->memory, count, sizeof(*self->entries));
         self->rejected = arena_array(&self->memory, count, sizeof(*self->rejected));
         self->rejected_names = arena_array(&self->memory, count, sizeof(*self->rejected_names));
@@ -725,21 +729,31 @@ bay_str bay_list_json(const bay_list *self, size_t index)
     return entry_at(self, index)->json;
 }
 
+bay_value bay_list_value(const bay_list *self, size_t index)
+{
+    return self != NULL ? sdk_value(&self->document, entry_at(self, index)->value)
+                        : (bay_value){NULL, 0};
+}
+
 bay_str bay_list_ui(const bay_list *self, size_t index)
 {
     return entry_at(self, index)->ui;
 }
 
-size_t bay_list_find(const bay_list *self, const char *name)
+size_t bay_list_find_str(const bay_list *self, bay_str name)
 {
     size_t count = bay_list_count(self);
-    for (size_t i = 0; name != NULL && i < count; i++) {
-        if (str_eq(self->entries[i].name, str_of(name)) ||
-            str_eq(self->entries[i].uri, str_of(name))) {
+    for (size_t i = 0; name.at != NULL && i < count; i++) {
+        if (str_eq(self->entries[i].name, name) || str_eq(self->entries[i].uri, name)) {
             return i;
         }
     }
     return count;
+}
+
+size_t bay_list_find(const bay_list *self, const char *name)
+{
+    return bay_list_find_str(self, str_of(name));
 }
 
 size_t bay_list_rejected_count(const bay_list *self)

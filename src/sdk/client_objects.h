@@ -3,6 +3,7 @@
 #ifndef SDK_CLIENT_OBJECTS_H
 #define SDK_CLIENT_OBJECTS_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "base/arena.h"
@@ -15,7 +16,7 @@
 #include "net/loop.h"
 #include "patchbay/client.h"
 #include "sdk/asker.h"
-#include "json/build.h"
+#include "sdk/json_parts.h"
 
 enum {
     CLIENT_IDLE_MS = 60000,
@@ -166,10 +167,9 @@ struct bay_request {
     mcp_log_level log_level;
     mcp_call *call;   /* with the engine; NULL: it waits, pauses, or rounds or a task have it */
     loop_timer timer; /* without a call: gives up; pausing: goes on */
-    void (*progressed)(bay_request *request, double progress, double total, bay_str message,
-                       void *user);
+    bay_request_progress_fn progressed;
     void *progressed_user;
-    void (*logged)(bay_request *request, bay_str params, void *user);
+    bay_request_logged_fn logged;
     void *logged_user;
     void *held;
     void (*release)(void *held);
@@ -196,9 +196,8 @@ struct bay_reply {
     bool is_error;
     reply_item *items;
     size_t count;
-    /* Members whose strings have escapes, decoded: of the structured content, then the result. */
-    struct reply_member *members;
-    size_t member_count;
+    pthread_mutex_t lock;
+    bay_document document; /* of the root */
 };
 
 typedef struct list_entry {
@@ -212,6 +211,8 @@ struct bay_list {
     atomic_int references;
     bay_kind kind;
     arena memory;
+    pthread_mutex_t lock;
+    bay_document document; /* of all entries */
     list_entry *entries;
     size_t count;
     bay_str *rejected;

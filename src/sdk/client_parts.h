@@ -112,8 +112,11 @@ void sdk_client_forget_subscriptions(bay_client *self);
 /* Gives it params that were built, and drops `made`. */
 void sdk_request_set_params(bay_request *self, json_builder *made);
 /* A request whose params are a name and, unless NULL, arguments; NULL: no memory. */
-bay_request *sdk_request_named(bay_client *client, const char *method, const char *name,
-                               const char *arguments);
+bay_request *sdk_request_named(bay_client *client, const char *method, bay_str name,
+                               bay_str arguments);
+/* The same with JSON, which is taken. */
+bay_request *sdk_request_named_json(bay_client *client, const char *method, bay_str name,
+                                    bay_json *arguments, bool has_arguments);
 /* "METHOD NAME at WHERE: TEXT". Returns err. */
 bay_err sdk_request_diag(const bay_request *self, bay_diag *diag, bay_err err, const char *text);
 /* The same with the text only, for whatever is not the server's own error. */

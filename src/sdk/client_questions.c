@@ -16,8 +16,10 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "sdk/client_form.h"
+#include "schema/defaults.h"
+#include "schema/schema.h"
 #include "sdk/client_parts.h"
+#include "sdk/format.h"
 #include "json/build.h"
 
 enum {
@@ -46,7 +48,8 @@ struct bay_question {
     json_val params;
     bay_str message, url;
     json_val form;
-    schema *compiled; /* of a form; NULL: anything goes */
+    schema *compiled;      /* of a form; NULL: anything goes */
+    bay_document document; /* of the params, once they are read as values */
 };
 
 /* Why a question is not even shown. */
@@ -397,6 +400,19 @@ bay_str bay_question_params(const bay_question *question)
     return question != NULL ? json_raw(question->params) : (bay_str){0};
 }
 
+bay_value bay_question_value(const bay_question *question, const char *name)
+{
+    bay_question *self = (bay_question *)question; /* the document is only a way to read it */
+    if (self == NULL || self->params.doc == NULL) {
+        return (bay_value){NULL, 0};
+    }
+    if (self->document.memory == NULL) {
+        self->document = (bay_document){.doc = *self->params.doc, .memory = &self->memory};
+    }
+    return sdk_value(&self->document,
+                     name != NULL ? json_get(self->params, str_of(name)) : self->params);
+}
+
 bay_str bay_question_message(const bay_question *question)
 {
     return question != NULL ? question->message : (bay_str){0};
@@ -423,49 +439,35 @@ bay_question *bay_question_defer(bay_question *question)
 /* ---- answering --------------------------------------------------------------------------------
  */
 
-/* `text` as an object, into `doc`. */
-static bay_err parse_object(const char *text, arena *memory, json_doc *doc, bay_diag *diag)
+/* Does a completed form satisfy the schema? BAY_ERR_INVALID with the first rule that it breaks. */
+static bay_err form_check(const schema *compiled, json_val form, bay_diag *diag)
 {
-    bay_err err = json_parse(doc, str_of(text), NULL, memory, diag);
-    if (err == BAY_OK && !json_is(json_root(doc), JSON_OBJECT)) {
-        err = diag_set(diag, BAY_ERR_INVALID, "a JSON object was expected");
+    schema_failures failures;
+    bay_err err = schema_check(compiled, form, NULL, &failures);
+    if (err == BAY_ERR_NOMEM) {
+        diag_set(diag, err, "out of memory");
+    } else if (err != BAY_OK) {
+        diag_set(diag, BAY_ERR_INVALID, "the form breaks the server's schema: %.*s",
+                 BAY_STR(failures.count > 0 ? failures.item[0].text : str_of(bay_err_text(err))));
+        err = BAY_ERR_INVALID;
     }
-    if (err == BAY_OK) {
-        err = json_check_duplicates(json_root(doc), diag);
-    }
-    if (err == BAY_OK || err == BAY_ERR_NOMEM) {
-        return err;
-    }
-    if (diag != NULL) {
-        diag->code = BAY_ERR_INVALID;
-    }
-    return BAY_ERR_INVALID;
+    return err;
 }
 
-/* Writes the result that accepts the form; `memory` is the caller's. */
-static bay_err write_form(const bay_question *self, const char *content, arena *memory,
-                          json_builder *made, bay_diag *diag)
+/* Writes the result that accepts the form. `content`: an object, or missing. */
+static bay_err write_form(const bay_question *self, json_val content, json_builder *made,
+                          bay_diag *diag)
 {
-    json_doc doc;
-    json_val given = JSON_NONE;
     json_val result;
-    if (content != NULL) {
-        bay_err err = parse_object(content, memory, &doc, diag);
-        if (err != BAY_OK) {
-            return err;
-        }
-        given = json_root(&doc);
-    }
-    json_writer *to = &made->writer;
+    json_writer *to = json_builder_init(made, NULL, QUESTION_MAX_BYTES);
     json_open_object(to);
     json_key_lit(to, "action");
     json_put_str(to, STR("accept"));
     json_key_lit(to, "content");
-    bay_err err = form_complete(self->form, given, memory, to);
-    if (err == BAY_OK) {
-        json_close_object(to);
-        err = json_builder_view(made, &result);
-    }
+    /* defaults are the server's own JSON: one that breaks its schema is found by the check */
+    schema_put_defaults(self->form, content, DEFAULTS_OF_ALL, to);
+    json_close_object(to);
+    bay_err err = json_builder_view(made, &result);
     if (err != BAY_OK) {
         return diag_set(diag, err, "the form: %s", bay_err_text(err));
     }
@@ -486,7 +488,19 @@ static bay_err answer_action(bay_question *self, bay_str action)
     return question_send(self, &made);
 }
 
-bay_err bay_question_accept(bay_question *question, const char *content, bay_diag *diag)
+static bay_err accept(bay_question *self, json_val content, bay_diag *diag)
+{
+    json_builder made;
+    bay_err err = write_form(self, content, &made, diag);
+    if (err == BAY_OK) {
+        return question_send(self, &made);
+    }
+    json_builder_drop(&made);
+    return err;
+}
+
+/* BAY_OK: it is a form. BAY_ERR_EOF: it was a page, and is answered. */
+static bay_err check_accept(bay_question *question, bay_diag *diag)
 {
     if (!question_is_open(question)) {
         return diag_set(diag, BAY_ERR_STATE, "the question has been answered");
@@ -495,20 +509,40 @@ bay_err bay_question_accept(bay_question *question, const char *content, bay_dia
         return diag_set(diag, BAY_ERR_STATE, "sampling is answered with bay_question_reply");
     }
     if (question->kind == QUESTION_PAGE) {
-        return answer_action(question, STR("accept"));
+        bay_err err = answer_action(question, STR("accept"));
+        return err == BAY_OK ? BAY_ERR_EOF : err;
     }
-    arena memory;
-    json_builder made;
-    arena_init(&memory, QUESTION_MAX_PARSED);
-    (void)json_builder_init(&made, NULL, QUESTION_MAX_BYTES);
-    bay_err err = write_form(question, content, &memory, &made, diag);
+    return BAY_OK;
+}
+
+bay_err bay_question_accept_json(bay_question *question, bay_json *content, bay_diag *diag)
+{
+    json_val form;
+    bay_err err = check_accept(question, diag);
     if (err == BAY_OK) {
-        err = question_send(question, &made);
-    } else {
-        json_builder_drop(&made);
+        err = sdk_json_val(content, JSON_OBJECT, &form);
+        if (err == BAY_OK) {
+            err = accept(question, form, diag);
+        } else if (err == BAY_ERR_NOMEM) {
+            diag_set(diag, err, "out of memory");
+        } else {
+            err = diag_set(diag, BAY_ERR_INVALID, "the form: %s",
+                           err == BAY_ERR_TYPE ? "it is no JSON object"
+                                               : sdk_json_fault(content, err));
+        }
     }
-    arena_fini(&memory);
-    return err;
+    bay_json_free(content);
+    return err == BAY_ERR_EOF ? BAY_OK : err;
+}
+
+bay_err bay_question_accept(bay_question *question, const char *content, bay_diag *diag)
+{
+    if (content != NULL) {
+        return bay_question_accept_json(question, bay_json_of(content), diag);
+    }
+    bay_err err = check_accept(question, diag);
+    err = err == BAY_OK ? accept(question, json_empty_object(), diag) : err;
+    return err == BAY_ERR_EOF ? BAY_OK : err;
 }
 
 /* An answer that could not be made, or makes no sense, still ends the question. */
@@ -540,7 +574,7 @@ void bay_question_cancel(bay_question *question)
     answer_without(question, STR("cancel"), "The sampling request was dismissed");
 }
 
-void bay_question_reply(bay_question *question, const char *model, const char *text)
+void bay_question_reply_str(bay_question *question, const char *model, bay_str text)
 {
     if (!question_is_open(question)) {
         return;
@@ -559,7 +593,7 @@ void bay_question_reply(bay_question *question, const char *model, const char *t
     json_key_lit(to, "type");
     json_put_str(to, STR("text"));
     json_key_lit(to, "text");
-    json_put_str(to, str_of(text != NULL ? text : ""));
+    json_put_str(to, text);
     json_close_object(to);
     json_key_lit(to, "model");
     json_put_str(to, str_of(model != NULL ? model : "unknown"));
@@ -572,27 +606,61 @@ void bay_question_reply(bay_question *question, const char *model, const char *t
     }
 }
 
+void bay_question_reply(bay_question *question, const char *model, const char *text)
+{
+    bay_question_reply_str(question, model, str_of(text));
+}
+
+void bay_question_replyf(bay_question *question, const char *model, const char *format, ...)
+{
+    buf text;
+    va_list arguments;
+    va_start(arguments, format);
+    sdk_format(&text, format, arguments);
+    va_end(arguments);
+    bay_question_reply_str(question, model, buf_view(&text));
+    buf_fini(&text);
+}
+
+void bay_question_result_json(bay_question *question, bay_json *object)
+{
+    json_val result;
+    if (question_is_open(question)) {
+        bay_err err = sdk_json_val(object, JSON_OBJECT, &result);
+        if (err == BAY_OK) {
+            question_answer(question, result, 0, (bay_str){0});
+        } else {
+            answer_fault(question, err == BAY_ERR_TYPE ? "it is no JSON object"
+                                                       : sdk_json_fault(object, err));
+        }
+    }
+    bay_json_free(object);
+}
+
 void bay_question_result(bay_question *question, const char *object)
 {
-    if (!question_is_open(question)) {
-        return;
+    bay_question_result_json(question, bay_json_of(object));
+}
+
+void bay_question_error_str(bay_question *question, int code, bay_str message)
+{
+    if (question_is_open(question)) {
+        question_refuse(question, code, message.at != NULL ? message : STR(""));
     }
-    arena memory;
-    json_doc doc;
-    bay_diag diag = {0};
-    arena_init(&memory, QUESTION_MAX_PARSED);
-    bay_err err = parse_object(object != NULL ? object : "", &memory, &doc, &diag);
-    if (err == BAY_OK) {
-        question_answer(question, json_root(&doc), 0, (bay_str){0});
-    } else {
-        answer_fault(question, err == BAY_ERR_NOMEM ? "out of memory" : "it is no JSON object");
-    }
-    arena_fini(&memory);
 }
 
 void bay_question_error(bay_question *question, int code, const char *message)
 {
-    if (question_is_open(question)) {
-        question_refuse(question, code, str_of(message != NULL ? message : ""));
-    }
+    bay_question_error_str(question, code, str_of(message));
+}
+
+void bay_question_errorf(bay_question *question, int code, const char *format, ...)
+{
+    buf text;
+    va_list arguments;
+    va_start(arguments, format);
+    sdk_format(&text, format, arguments);
+    va_end(arguments);
+    bay_question_error_str(question, code, buf_view(&text));
+    buf_fini(&text);
 }

@@ -1,15 +1,10 @@
-/* What came back, as views: read once when it is made, never changed again, so that any thread may
- * read it. Everything in it is a peer's: a member of another type than expected reads as absent. */
+/* What came back, as views: read once when it is made, so that any thread may read it; members that
+ * have to be decoded are, under a lock, when they are asked for. Everything in it is a peer's: a
+ * member of another type than expected reads as absent. */
 #include "base/mem.h"
 #include "base/str.h"
 #include "sdk/client_parts.h"
 #include "wire/base64.h"
-
-/* A member whose text had to be decoded. */
-typedef struct reply_member {
-    bay_str raw; /* the value in the reply's text: what it is found by */
-    bay_str text;
-} reply_member;
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
@@ -111,57 +106,14 @@ static bay_err read_items(bay_reply *self)
     return BAY_OK;
 }
 
-static size_t count_escaped(json_val object)
-{
-    size_t count = 0;
-    bay_str plain;
-    json_iter iter = json_iter_of(object);
-    while (json_is(object, JSON_OBJECT) && json_next(&iter)) {
-        count += json_is(iter.value, JSON_STRING) && !json_str_plain(iter.value, &plain);
-    }
-    return count;
-}
-
-static bay_err decode_escaped(bay_reply *self, json_val object)
-{
-    bay_str plain;
-    json_iter iter = json_iter_of(object);
-    while (json_is(object, JSON_OBJECT) && json_next(&iter)) {
-        if (!json_is(iter.value, JSON_STRING) || json_str_plain(iter.value, &plain)) {
-            continue;
-        }
-        reply_member *member = &self->members[self->member_count];
-        member->raw = json_raw(iter.value);
-        bay_err err = json_str(iter.value, &self->memory, &member->text);
-        if (err != BAY_OK) {
-            return err;
-        }
-        self->member_count++;
-    }
-    return BAY_OK;
-}
-
-static bay_err read_members(bay_reply *self)
-{
-    size_t count = count_escaped(self->structured) + count_escaped(self->root);
-    if (count == 0) {
-        return BAY_OK;
-    }
-    self->members = arena_array(&self->memory, count, sizeof(*self->members));
-    if (self->members == NULL) {
-        return self->memory.is_full ? BAY_ERR_LIMIT : BAY_ERR_NOMEM;
-    }
-    bay_err err = decode_escaped(self, self->structured);
-    return err == BAY_OK ? decode_escaped(self, self->root) : err;
-}
-
 bay_err sdk_reply_new(json_val result, bay_reply **out)
 {
     if (json_raw(result).len > CLIENT_MAX_REPLY) {
         return BAY_ERR_LIMIT;
     }
     bay_reply *self = mem_zalloc(sizeof(*self));
-    if (self == NULL) {
+    if (self == NULL || pthread_mutex_init(&self->lock, NULL) != 0) {
+        mem_free(self);
         return BAY_ERR_NOMEM;
     }
     arena_init(&self->memory, CLIENT_MAX_PARSED);
@@ -170,9 +122,10 @@ bay_err sdk_reply_new(json_val result, bay_reply **out)
     if (err == BAY_OK) {
         self->structured = json_get(self->root, STR("structuredContent"));
         self->is_error = json_true(json_get(self->root, STR("isError")));
+        self->document =
+            (bay_document){.doc = *self->root.doc, .memory = &self->memory, .lock = &self->lock};
         err = read_items(self);
     }
-    err = err == BAY_OK ? read_members(self) : err;
     if (err != BAY_OK) {
         bay_reply_free(self);
         return err;
@@ -185,6 +138,7 @@ void bay_reply_free(bay_reply *reply)
 {
     if (reply != NULL) {
         arena_fini(&reply->memory);
+        pthread_mutex_destroy(&reply->lock);
         mem_free(reply);
     }
 }
@@ -238,6 +192,9 @@ bay_err bay_reply_bytes(const bay_reply *reply, size_t index, void **out, size_t
     if (item->kind == BAY_CONTENT_NONE) {
         return BAY_ERR_NOT_FOUND;
     }
+    if (out == NULL || out_len == NULL) {
+        return BAY_ERR_INVALID;
+    }
     if (item->data.at == NULL) { /* text is bytes, too */
         void *copy = item->text.at != NULL ? mem_dup(item->text.at, item->text.len) : NULL;
         if (copy != NULL) {
@@ -260,11 +217,6 @@ bay_err bay_reply_bytes(const bay_reply *reply, size_t index, void **out, size_t
     return BAY_OK;
 }
 
-void bay_free(void *bytes)
-{
-    mem_free(bytes);
-}
-
 bay_str bay_reply_item(const bay_reply *reply, size_t index)
 {
     return item_at(reply, index)->raw;
@@ -282,22 +234,20 @@ bay_str bay_reply_json(const bay_reply *reply)
 
 bay_str bay_reply_str(const bay_reply *reply, const char *name)
 {
-    bay_str text = {NULL, 0};
-    if (reply == NULL || name == NULL) {
-        return text;
+    return name != NULL ? bay_value_str(bay_reply_value(reply, name)) : (bay_str){NULL, 0};
+}
+
+bay_value bay_reply_value(const bay_reply *reply, const char *name)
+{
+    if (reply == NULL) {
+        return (bay_value){NULL, 0};
     }
-    json_val value = json_get(reply->structured, str_of(name));
-    if (json_is(value, JSON_MISSING)) {
-        value = json_get(reply->root, str_of(name));
+    json_val value = reply->structured;
+    if (name != NULL) {
+        value = json_get(reply->structured, str_of(name));
+        value = json_is(value, JSON_MISSING) ? json_get(reply->root, str_of(name)) : value;
+    } else if (json_is(value, JSON_MISSING)) {
+        value = reply->root;
     }
-    if (json_str_plain(value, &text)) {
-        return text;
-    }
-    bay_str raw = json_raw(value);
-    for (size_t i = 0; i < reply->member_count; i++) {
-        if (reply->members[i].raw.at == raw.at) {
-            return reply->members[i].text;
-        }
-    }
-    return raw;
+    return sdk_value(&reply->document, value);
 }

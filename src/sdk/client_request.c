@@ -28,37 +28,30 @@ static const char no_arguments[] = "the arguments are no JSON object";
 static void request_fault(bay_request *self, bay_err err, const char *text)
 {
     if (self->err == BAY_OK) {
-        self->err = err;
-        self->fault = text;
+        bool is_ours = err == BAY_ERR_NOMEM || err == BAY_ERR_LIMIT;
+        self->err = is_ours ? err : BAY_ERR_INVALID;
+        self->fault = is_ours ? bay_err_text(err) : text;
     }
 }
 
-/* The program's object, read into the request's memory; JSON_NONE: there is no text, or a fault. */
-static json_val request_keep(bay_request *self, const char *text, const char *fault)
+/* An object of the program, copied into the request's memory; takes it. */
+static json_val request_keep(bay_request *self, bay_json *json, const char *fault)
 {
-    bay_str given = str_of(text);
-    bay_str kept;
-    if (given.len == 0) {
-        return JSON_NONE;
-    }
-    if (given.len > CLIENT_MAX_REPLY) {
-        request_fault(self, BAY_ERR_LIMIT, bay_err_text(BAY_ERR_LIMIT));
-        return JSON_NONE;
-    }
-    json_doc *doc = arena_alloc(&self->memory, sizeof(*doc));
-    bay_err err = doc != NULL ? arena_dup(&self->memory, given, &kept) : BAY_ERR_NOMEM;
+    json_val object = JSON_NONE;
+    json_val kept = JSON_NONE;
+    bay_err err = sdk_json_val(json, JSON_OBJECT, &object);
     if (err == BAY_OK) {
-        err = json_parse(doc, kept, NULL, &self->memory, NULL);
+        err = json_raw(object).len <= CLIENT_MAX_REPLY ? json_clone_in(object, &self->memory, &kept)
+                                                       : BAY_ERR_LIMIT;
     }
-    if (err == BAY_OK && json_is(json_root(doc), JSON_OBJECT)) {
-        return json_root(doc);
+    if (err != BAY_OK) {
+        request_fault(self, err, fault);
     }
-    request_fault(self, err == BAY_ERR_NOMEM ? err : BAY_ERR_INVALID,
-                  err == BAY_ERR_NOMEM ? bay_err_text(err) : fault);
-    return JSON_NONE;
+    bay_json_free(json);
+    return kept;
 }
 
-bay_request *bay_request_new(bay_client *client, const char *method, const char *params)
+static bay_request *request_new(bay_client *client, const char *method)
 {
     if (client == NULL || method == NULL) {
         return NULL;
@@ -75,10 +68,27 @@ bay_request *bay_request_new(bay_client *client, const char *method, const char 
     loop_timer_init(&self->timer, sdk_request_on_timer, self);
     arena_init(&self->memory, REQUEST_MEMORY);
     if (arena_dup(&self->memory, str_of(method), &self->method) != BAY_OK) {
-        request_fault(self, BAY_ERR_NOMEM, bay_err_text(BAY_ERR_NOMEM));
+        request_fault(self, BAY_ERR_NOMEM, "");
+    }
+    return self;
+}
+
+bay_request *bay_request_new_json(bay_client *client, const char *method, bay_json *params)
+{
+    bay_request *self = request_new(client, method);
+    if (self == NULL) {
+        bay_json_free(params);
+        return NULL;
     }
     self->params = request_keep(self, params, "params: no JSON object");
     return self;
+}
+
+bay_request *bay_request_new(bay_client *client, const char *method, const char *params)
+{
+    bool has_params = params != NULL && params[0] != '\0';
+    return has_params ? bay_request_new_json(client, method, bay_json_of(params))
+                      : request_new(client, method);
 }
 
 void sdk_request_set_params(bay_request *self, json_builder *made)
@@ -89,41 +99,61 @@ void sdk_request_set_params(bay_request *self, json_builder *made)
         err = params.doc->is_deep ? BAY_ERR_DEPTH
                                   : json_clone_in(params, &self->memory, &self->params);
     }
-    if (err == BAY_ERR_NOMEM || err == BAY_ERR_LIMIT) {
-        request_fault(self, err, bay_err_text(err));
-    } else if (err != BAY_OK) { /* only arguments are of the program */
-        request_fault(self, BAY_ERR_INVALID, no_arguments);
+    if (err != BAY_OK) { /* only arguments are of the program */
+        request_fault(self, err, no_arguments);
     }
     json_builder_drop(made);
 }
 
-bay_request *sdk_request_named(bay_client *client, const char *method, const char *name,
-                               const char *arguments)
+bay_request *sdk_request_named_json(bay_client *client, const char *method, bay_str name,
+                                    bay_json *arguments, bool has_arguments)
 {
-    bay_request *self = name != NULL ? bay_request_new(client, method, NULL) : NULL;
+    bay_request *self = name.at != NULL ? request_new(client, method) : NULL;
     if (self == NULL) {
+        bay_json_free(arguments);
         return NULL;
     }
     json_builder made;
+    json_val object = JSON_NONE;
+    bay_err err = has_arguments ? sdk_json_val(arguments, JSON_OBJECT, &object) : BAY_OK;
     json_writer *out = json_builder_init(&made, NULL, CLIENT_MAX_REPLY);
     json_open_object(out);
     json_key_lit(out, "name");
-    json_put_str(out, str_of(name));
-    if (arguments != NULL) {
+    json_put_str(out, name);
+    if (object.doc != NULL) {
         json_key_lit(out, "arguments");
-        json_put_raw(out, str_of(arguments));
+        json_put_val(out, object);
     }
     json_close_object(out);
     sdk_request_set_params(self, &made);
-    if (arguments != NULL && !json_is(json_get(self->params, STR("arguments")), JSON_OBJECT)) {
-        request_fault(self, BAY_ERR_INVALID, no_arguments);
+    if (err != BAY_OK) {
+        request_fault(self, err, no_arguments);
     }
+    bay_json_free(arguments);
     return self;
+}
+
+bay_request *sdk_request_named(bay_client *client, const char *method, bay_str name,
+                               bay_str arguments)
+{
+    bool has_arguments = arguments.at != NULL;
+    return sdk_request_named_json(client, method, name,
+                                  has_arguments ? bay_json_of_str(arguments) : NULL, has_arguments);
+}
+
+bay_request *bay_request_tool_str(bay_client *client, bay_str tool, bay_str arguments)
+{
+    return sdk_request_named(client, "tools/call", tool, arguments);
 }
 
 bay_request *bay_request_tool(bay_client *client, const char *tool, const char *arguments)
 {
-    return sdk_request_named(client, "tools/call", tool, arguments);
+    return bay_request_tool_str(client, str_of(tool), str_of(arguments));
+}
+
+bay_request *bay_request_tool_json(bay_client *client, const char *tool, bay_json *arguments)
+{
+    return sdk_request_named_json(client, "tools/call", str_of(tool), arguments, true);
 }
 
 static void request_let_go(bay_request *self)
@@ -162,10 +192,7 @@ void bay_request_timeout(bay_request *request, uint32_t idle_ms, uint32_t total_
     }
 }
 
-void bay_request_on_progress(bay_request *request,
-                             void (*progressed)(bay_request *request, double progress, double total,
-                                                bay_str message, void *user),
-                             void *user)
+void bay_request_on_progress(bay_request *request, bay_request_progress_fn progressed, void *user)
 {
     if (request != NULL) {
         request->progressed = progressed;
@@ -173,8 +200,7 @@ void bay_request_on_progress(bay_request *request,
     }
 }
 
-void bay_request_on_log(bay_request *request, const char *level,
-                        void (*logged)(bay_request *request, bay_str params, void *user),
+void bay_request_on_log(bay_request *request, const char *level, bay_request_logged_fn logged,
                         void *user)
 {
     if (request == NULL) {
@@ -190,10 +216,19 @@ void bay_request_on_log(bay_request *request, const char *level,
     }
 }
 
-void bay_request_meta(bay_request *request, const char *json)
+void bay_request_meta_json(bay_request *request, bay_json *json)
 {
     if (request != NULL) {
         request->meta = request_keep(request, json, "_meta: no JSON object");
+    } else {
+        bay_json_free(json);
+    }
+}
+
+void bay_request_meta(bay_request *request, const char *json)
+{
+    if (request != NULL) {
+        bay_request_meta_json(request, bay_json_of(json));
     }
 }
 

@@ -15,18 +15,42 @@ static bay_err no_client(bay_diag *diag)
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
+/* One that has a name; `what` says which, where it was not given. */
+static bay_err named_missing(const bay_client *client, const char *what, bay_diag *diag)
+{
+    return client == NULL ? no_client(diag) : diag_set(diag, BAY_ERR_INVALID, "%s", what);
+}
+
+static const char no_tool[] = "no tool is named";
+static const char no_prompt[] = "no prompt is named";
+
+bay_err bay_client_call_str(bay_client *client, bay_str tool, bay_str arguments, bay_reply **out,
+                            bay_diag *diag)
+{
+    if (client == NULL || tool.at == NULL) {
+        return named_missing(client, no_tool, diag);
+    }
+    return bay_request_run(bay_request_tool_str(client, tool, arguments), out, diag);
+}
+
 bay_err bay_client_call(bay_client *client, const char *tool, const char *arguments,
                         bay_reply **out, bay_diag *diag)
 {
+    return bay_client_call_str(client, str_of(tool), str_of(arguments), out, diag);
+}
+
+bay_err bay_client_call_json(bay_client *client, const char *tool, bay_json *arguments,
+                             bay_reply **out, bay_diag *diag)
+{
     if (client == NULL || tool == NULL) {
-        return client == NULL ? no_client(diag)
-                              : diag_set(diag, BAY_ERR_INVALID, "no tool is named");
+        bay_json_free(arguments);
+        return named_missing(client, no_tool, diag);
     }
-    return bay_request_run(bay_request_tool(client, tool, arguments), out, diag);
+    return bay_request_run(bay_request_tool_json(client, tool, arguments), out, diag);
 }
 
 /* `{"uri":…}` */
-static bay_request *request_uri(bay_client *client, const char *method, const char *uri)
+static bay_request *request_uri(bay_client *client, const char *method, bay_str uri)
 {
     bay_request *request = bay_request_new(client, method, NULL);
     if (request != NULL) {
@@ -34,42 +58,74 @@ static bay_request *request_uri(bay_client *client, const char *method, const ch
         json_writer *out = json_builder_init(&made, NULL, CLIENT_MAX_REPLY);
         json_open_object(out);
         json_key_lit(out, "uri");
-        json_put_str(out, str_of(uri));
+        json_put_str(out, uri);
         json_close_object(out);
         sdk_request_set_params(request, &made);
     }
     return request;
 }
 
-bay_err bay_client_read(bay_client *client, const char *uri, bay_reply **out, bay_diag *diag)
+bay_err bay_client_read_str(bay_client *client, bay_str uri, bay_reply **out, bay_diag *diag)
 {
-    if (client == NULL || uri == NULL) {
-        return client == NULL ? no_client(diag) : diag_set(diag, BAY_ERR_INVALID, "no URI");
+    if (client == NULL || uri.at == NULL) {
+        return named_missing(client, "no URI", diag);
     }
     return bay_request_run(request_uri(client, "resources/read", uri), out, diag);
+}
+
+bay_err bay_client_read(bay_client *client, const char *uri, bay_reply **out, bay_diag *diag)
+{
+    return bay_client_read_str(client, str_of(uri), out, diag);
+}
+
+bay_err bay_client_prompt_str(bay_client *client, bay_str prompt, bay_str arguments,
+                              bay_reply **out, bay_diag *diag)
+{
+    if (client == NULL || prompt.at == NULL) {
+        return named_missing(client, no_prompt, diag);
+    }
+    return bay_request_run(sdk_request_named(client, "prompts/get", prompt, arguments), out, diag);
 }
 
 bay_err bay_client_prompt(bay_client *client, const char *prompt, const char *arguments,
                           bay_reply **out, bay_diag *diag)
 {
-    if (client == NULL || prompt == NULL) {
-        return client == NULL ? no_client(diag)
-                              : diag_set(diag, BAY_ERR_INVALID, "no prompt is named");
-    }
-    return bay_request_run(sdk_request_named(client, "prompts/get", prompt, arguments), out, diag);
+    return bay_client_prompt_str(client, str_of(prompt), str_of(arguments), out, diag);
 }
 
-bay_err bay_client_complete(bay_client *client, const char *reference, const char *argument,
-                            const char *value, bay_reply **out, bay_diag *diag)
+bay_err bay_client_prompt_json(bay_client *client, const char *prompt, bay_json *arguments,
+                               bay_reply **out, bay_diag *diag)
+{
+    if (client == NULL || prompt == NULL) {
+        bay_json_free(arguments);
+        return named_missing(client, no_prompt, diag);
+    }
+    return bay_request_run(
+        sdk_request_named_json(client, "prompts/get", str_of(prompt), arguments, true), out, diag);
+}
+
+/* Templates have a scheme: "file:///{path}". */
+static bool is_template_uri(bay_str reference)
+{
+    for (bay_str rest = reference; rest.len > 0; rest = str_from(rest, 1)) {
+        if (str_starts(rest, STR("://"))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bay_err bay_client_complete_str(bay_client *client, bay_str reference, bay_str argument,
+                                bay_str value, bay_reply **out, bay_diag *diag)
 {
     if (client == NULL) {
         return no_client(diag);
     }
-    if (reference == NULL || argument == NULL || value == NULL) {
+    if (reference.at == NULL || argument.at == NULL || value.at == NULL) {
         return diag_set(diag, BAY_ERR_INVALID,
                         "a completion needs a reference, an argument, a value");
     }
-    bool is_template = strstr(reference, "://") != NULL;
+    bool is_template = is_template_uri(reference);
     bay_request *request = bay_request_new(client, "completion/complete", NULL);
     if (request != NULL) {
         json_builder made;
@@ -80,14 +136,14 @@ bay_err bay_client_complete(bay_client *client, const char *reference, const cha
         json_key_lit(to, "type");
         json_put_str(to, is_template ? STR("ref/resource") : STR("ref/prompt"));
         json_key(to, is_template ? STR("uri") : STR("name"));
-        json_put_str(to, str_of(reference));
+        json_put_str(to, reference);
         json_close_object(to);
         json_key_lit(to, "argument");
         json_open_object(to);
         json_key_lit(to, "name");
-        json_put_str(to, str_of(argument));
+        json_put_str(to, argument);
         json_key_lit(to, "value");
-        json_put_str(to, str_of(value));
+        json_put_str(to, value);
         json_close_object(to);
         json_close_object(to);
         sdk_request_set_params(request, &made);
@@ -95,13 +151,30 @@ bay_err bay_client_complete(bay_client *client, const char *reference, const cha
     return bay_request_run(request, out, diag);
 }
 
+bay_err bay_client_complete(bay_client *client, const char *reference, const char *argument,
+                            const char *value, bay_reply **out, bay_diag *diag)
+{
+    return bay_client_complete_str(client, str_of(reference), str_of(argument), str_of(value), out,
+                                   diag);
+}
+
 bay_err bay_client_request(bay_client *client, const char *method, const char *params,
                            bay_reply **out, bay_diag *diag)
 {
     if (client == NULL || method == NULL) {
-        return client == NULL ? no_client(diag) : diag_set(diag, BAY_ERR_INVALID, "no method");
+        return named_missing(client, "no method", diag);
     }
     return bay_request_run(bay_request_new(client, method, params), out, diag);
+}
+
+bay_err bay_client_request_json(bay_client *client, const char *method, bay_json *params,
+                                bay_reply **out, bay_diag *diag)
+{
+    if (client == NULL || method == NULL) {
+        bay_json_free(params);
+        return named_missing(client, "no method", diag);
+    }
+    return bay_request_run(bay_request_new_json(client, method, params), out, diag);
 }
 
 /* ---- being there ----------------------------------------------------------------------------- */
@@ -151,29 +224,42 @@ bay_err bay_client_ping(bay_client *client, bay_diag *diag)
     return bay_request_run(bay_request_new(client, method, NULL), NULL, diag);
 }
 
-bay_err bay_client_notify(bay_client *client, const char *method, const char *params,
-                          bay_diag *diag)
+static bay_err notify(bay_client *client, const char *method, bay_str params, bay_diag *diag)
 {
-    arena memory;
-    json_doc doc;
-    if (client == NULL || method == NULL) {
-        return client == NULL ? no_client(diag) : diag_set(diag, BAY_ERR_INVALID, "no method");
-    }
-    bay_err err = BAY_OK;
-    if (params != NULL) {
-        arena_init(&memory, CLIENT_MAX_PARSED);
-        err = json_parse(&doc, str_of(params), NULL, &memory, diag);
-        if (err == BAY_OK && !json_is(json_root(&doc), JSON_OBJECT)) {
-            err = diag_set(diag, BAY_ERR_INVALID, "%s: the params are no JSON object", method);
-        }
-        arena_fini(&memory);
-    }
-    err = err == BAY_OK ? await_ready(client, diag) : err;
+    bay_err err = await_ready(client, diag);
     if (err != BAY_OK) {
         return err;
     }
-    return mcp_client_tell(sdk_client_engine(client), str_of(method), str_of(params),
+    return mcp_client_tell(sdk_client_engine(client), str_of(method), params,
                            loop_now_ms(client->base.loop), diag);
+}
+
+bay_err bay_client_notify_json(bay_client *client, const char *method, bay_json *params,
+                               bay_diag *diag)
+{
+    json_val object;
+    bay_err err = BAY_OK;
+    if (client == NULL || method == NULL) {
+        err = named_missing(client, "no method", diag);
+    } else if (sdk_json_val(params, JSON_OBJECT, &object) != BAY_OK) {
+        err = diag_set(diag, BAY_ERR_INVALID, "%s: the params are no JSON object", method);
+    } else {
+        err = notify(client, method, json_raw(object), diag);
+    }
+    bay_json_free(params);
+    return err;
+}
+
+bay_err bay_client_notify(bay_client *client, const char *method, const char *params,
+                          bay_diag *diag)
+{
+    if (params != NULL) {
+        return bay_client_notify_json(client, method, bay_json_of(params), diag);
+    }
+    if (client == NULL || method == NULL) {
+        return named_missing(client, "no method", diag);
+    }
+    return notify(client, method, (bay_str){NULL, 0}, diag);
 }
 
 /* ---- subscriptions --------------------------------------------------------------------------- */
@@ -245,8 +331,7 @@ static bay_err listen_for(bay_client *self, bay_str uri, bay_diag *diag)
     }
 }
 
-static bay_err subscribe_by_request(bay_client *self, const char *uri, bool is_wanted,
-                                    bay_diag *diag)
+static bay_err subscribe_by_request(bay_client *self, bay_str uri, bool is_wanted, bay_diag *diag)
 {
     const char *method = is_wanted ? "resources/subscribe" : "resources/unsubscribe";
     if (is_wanted && !bay_client_has(self, "resources.subscribe")) {
@@ -254,63 +339,72 @@ static bay_err subscribe_by_request(bay_client *self, const char *uri, bool is_w
                         self->base.shown);
     }
     /* first the stream on which updates come, then the updates */
-    bay_err err = mcp_client_note_subscription(sdk_client_engine(self), str_of(uri), is_wanted,
+    bay_err err = mcp_client_note_subscription(sdk_client_engine(self), uri, is_wanted,
                                                loop_now_ms(self->base.loop));
     if (err != BAY_OK) {
-        return diag_set(diag, err, "%.100s: %s", uri, bay_err_text(err));
+        return diag_set(diag, err, "%.*s: %s", BAY_STR(str_head(uri, 100)), bay_err_text(err));
     }
     return bay_request_run(request_uri(self, method, uri), NULL, diag);
 }
 
-bay_err bay_client_subscribe(bay_client *client, const char *uri, bay_diag *diag)
+bay_err bay_client_subscribe_str(bay_client *client, bay_str uri, bay_diag *diag)
 {
-    if (client == NULL || uri == NULL || uri[0] == '\0') {
-        return client == NULL ? no_client(diag) : diag_set(diag, BAY_ERR_INVALID, "no URI");
+    if (client == NULL || uri.len == 0) {
+        return named_missing(client, "no URI", diag);
     }
     bay_err err = asker_check_waiting(&client->base, diag);
     err = err == BAY_OK ? await_ready(client, diag) : err;
-    bool is_known = map_get(&client->subscriptions, str_of(uri)) != NULL;
+    bool is_known = map_get(&client->subscriptions, uri) != NULL;
     if (err != BAY_OK || is_known) {
         return err;
     }
-    err = remember(client, str_of(uri), diag);
+    err = remember(client, uri, diag);
     if (err != BAY_OK) {
         return err;
     }
-    err = is_modern(client) ? listen_for(client, str_of(uri), diag)
+    err = is_modern(client) ? listen_for(client, uri, diag)
                             : subscribe_by_request(client, uri, true, diag);
     if (err != BAY_OK) {
         mcp_client *engine = sdk_client_engine(client);
-        client_service_forget(client, str_of(uri));
+        client_service_forget(client, uri);
         if (engine != NULL && is_modern(client)) {
-            err_ignore(
-                mcp_client_subscribe(engine, str_of(uri), false, loop_now_ms(client->base.loop)));
+            err_ignore(mcp_client_subscribe(engine, uri, false, loop_now_ms(client->base.loop)));
         } else if (engine != NULL) {
-            err_ignore(mcp_client_note_subscription(engine, str_of(uri), false, 0));
+            err_ignore(mcp_client_note_subscription(engine, uri, false, 0));
         }
     }
     return err;
 }
 
-bay_err bay_client_unsubscribe(bay_client *client, const char *uri, bay_diag *diag)
+bay_err bay_client_subscribe(bay_client *client, const char *uri, bay_diag *diag)
 {
-    if (client == NULL || uri == NULL || uri[0] == '\0') {
-        return client == NULL ? no_client(diag) : diag_set(diag, BAY_ERR_INVALID, "no URI");
+    return bay_client_subscribe_str(client, str_of(uri), diag);
+}
+
+bay_err bay_client_unsubscribe_str(bay_client *client, bay_str uri, bay_diag *diag)
+{
+    if (client == NULL || uri.len == 0) {
+        return named_missing(client, "no URI", diag);
     }
     bay_err err = asker_check_waiting(&client->base, diag);
-    if (err != BAY_OK || map_get(&client->subscriptions, str_of(uri)) == NULL) {
+    if (err != BAY_OK || map_get(&client->subscriptions, uri) == NULL) {
         return err;
     }
-    client_service_forget(client, str_of(uri));
+    client_service_forget(client, uri);
     asker_touch(&client->base);
     mcp_client *engine = client->phase == CLIENT_READY ? sdk_client_engine(client) : NULL;
     if (engine == NULL) {
         return BAY_OK; /* the next link will not know of it */
     }
     if (is_modern(client)) {
-        return mcp_client_subscribe(engine, str_of(uri), false, loop_now_ms(client->base.loop));
+        return mcp_client_subscribe(engine, uri, false, loop_now_ms(client->base.loop));
     }
     return subscribe_by_request(client, uri, false, diag);
+}
+
+bay_err bay_client_unsubscribe(bay_client *client, const char *uri, bay_diag *diag)
+{
+    return bay_client_unsubscribe_str(client, str_of(uri), diag);
 }
 
 /* ---- the level of log messages --------------------------------------------------------------- */

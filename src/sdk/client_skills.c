@@ -350,10 +350,7 @@ static bay_err read_file(bay_client *client, const wanted *file, const char *ent
                         "a file of this skill was not what its entry says: "
                         "nothing of it is read until the entry changes");
     }
-    char *address = mem_dup(file->uri.at, file->uri.len);
-    bay_err err = address != NULL ? bay_client_read(client, address, &reply, diag)
-                                  : diag_set(diag, BAY_ERR_NOMEM, "out of memory");
-    mem_free(address);
+    bay_err err = bay_client_read_str(client, file->uri, &reply, diag);
     if (err != BAY_OK) {
         return err;
     }
@@ -397,12 +394,11 @@ static bay_err find_and_read(bay_client *client, const bay_list *listed, bay_str
     return read_file(client, &file, entry_digest, out, diag);
 }
 
-bay_err bay_client_skill_file(bay_client *client, const char *skill, const char *path,
-                              bay_reply **out, bay_diag *diag)
+bay_err bay_client_skill_file_str(bay_client *client, bay_str skill, bay_str path, bay_reply **out,
+                                  bay_diag *diag)
 {
     bay_list *listed = NULL;
-    if (client == NULL || skill == NULL || skill[0] == '\0' || path == NULL || out == NULL ||
-        !is_clean_path(str_of(path))) {
+    if (client == NULL || skill.len == 0 || out == NULL || !is_clean_path(path)) {
         return diag_set(diag, BAY_ERR_INVALID,
                         "a skill and the path of one of its files are asked for (SKILL.md)");
     }
@@ -417,8 +413,14 @@ bay_err bay_client_skill_file(bay_client *client, const char *skill, const char 
     }
     arena memory;
     arena_init(&memory, CLIENT_MAX_PARSED);
-    err = find_and_read(client, listed, str_of(skill), str_of(path), &memory, out, diag);
+    err = find_and_read(client, listed, skill, path, &memory, out, diag);
     arena_fini(&memory);
     bay_list_free(listed);
     return err;
+}
+
+bay_err bay_client_skill_file(bay_client *client, const char *skill, const char *path,
+                              bay_reply **out, bay_diag *diag)
+{
+    return bay_client_skill_file_str(client, str_of(skill), str_of(path), out, diag);
 }

@@ -361,27 +361,32 @@ void sdk_task_go_on(bay_request *request, json_val result)
 /* ---- for programs -----------------------------------------------------------------------------
  */
 
-static bay_request *task_request(bay_client *client, const char *method, const char *id)
+static bay_request *task_request(bay_client *client, const char *method, bay_str id)
 {
-    bay_request *request = id != NULL ? bay_request_new(client, method, NULL) : NULL;
+    bay_request *request = id.at != NULL ? bay_request_new(client, method, NULL) : NULL;
     if (request != NULL) {
         json_builder made;
-        json_writer *to = json_builder_init(&made, NULL, CLIENT_MAX_TEXT);
+        json_writer *to = json_builder_init(&made, NULL, CLIENT_MAX_REPLY);
         json_open_object(to);
         json_key_lit(to, "taskId");
-        json_put_str(to, str_of(id));
+        json_put_str(to, id);
         json_close_object(to);
         sdk_request_set_params(request, &made);
     }
     return request;
 }
 
-bay_err bay_client_task(bay_client *client, const char *id, bay_reply **out, bay_diag *diag)
+bay_err bay_client_task_str(bay_client *client, bay_str id, bay_reply **out, bay_diag *diag)
 {
     return bay_request_run(task_request(client, "tasks/get", id), out, diag);
 }
 
-bay_err bay_client_task_wait(bay_client *client, const char *id, bay_reply **out, bay_diag *diag)
+bay_err bay_client_task(bay_client *client, const char *id, bay_reply **out, bay_diag *diag)
+{
+    return bay_client_task_str(client, str_of(id), out, diag);
+}
+
+bay_err bay_client_task_wait_str(bay_client *client, bay_str id, bay_reply **out, bay_diag *diag)
 {
     bay_request *request = task_request(client, "tasks/get", id);
     if (request != NULL) {
@@ -390,12 +395,22 @@ bay_err bay_client_task_wait(bay_client *client, const char *id, bay_reply **out
     return bay_request_run(request, out, diag);
 }
 
-bay_err bay_client_task_cancel(bay_client *client, const char *id, bay_diag *diag)
+bay_err bay_client_task_wait(bay_client *client, const char *id, bay_reply **out, bay_diag *diag)
+{
+    return bay_client_task_wait_str(client, str_of(id), out, diag);
+}
+
+bay_err bay_client_task_cancel_str(bay_client *client, bay_str id, bay_diag *diag)
 {
     bay_reply *reply = NULL;
     bay_err err = bay_request_run(task_request(client, "tasks/cancel", id), &reply, diag);
     bay_reply_free(reply);
     return err;
+}
+
+bay_err bay_client_task_cancel(bay_client *client, const char *id, bay_diag *diag)
+{
+    return bay_client_task_cancel_str(client, str_of(id), diag);
 }
 
 /* A task says so by its resultType, or (the answer to a look) by having a state and dates. */

@@ -32,7 +32,7 @@ static uint64_t now_ms(void)
 
 uint64_t bay_call_time_left_ms(const bay_call *call)
 {
-    uint64_t due = call->started_ms + timeout_of(call);
+    uint64_t due = call != NULL ? call->started_ms + timeout_of(call) : 0;
     uint64_t now = now_ms();
     return due > now ? due - now : 0;
 }

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -293,7 +294,7 @@ void sdk_call_send(bay_call *call, bay_result *result)
         answer_error(call, RPC_INTERNAL_ERROR, str_of(fault));
         return;
     }
-    if (!result->is_error && sdk_output_check(call, result->structured) != BAY_OK) {
+    if (!result->is_error && sdk_output_check(call, sdk_result_structured(result)) != BAY_OK) {
         answer_error(call, RPC_INTERNAL_ERROR, STR("The tool's output breaks its schema"));
         return;
     }
@@ -341,53 +342,68 @@ static void end_with(bay_call *call, call_note note)
     buf_fini(&copy);
 }
 
-/* The program's JSON; JSON_NONE when it is none. The caller ends `memory` in any case. */
-static json_val read_json(const char *text, json_doc *doc, arena *memory)
+static void call_error(bay_call *call, int code, bay_str message, json_val data)
 {
-    static const json_limits limits = {SERVER_MAX_RESULT, 64, 1 << 20};
-    arena_init(memory, SIZE_MAX);
-    bool is_read = text != NULL && json_parse(doc, str_of(text), &limits, memory, NULL) == BAY_OK;
-    return is_read ? json_root(doc) : JSON_NONE;
+    if (call_claim(call)) {
+        end_with(call,
+                 (call_note){.kind = NOTE_ERROR, .code = code, .text = message, .value = data});
+    }
 }
 
-void bay_call_error_data(bay_call *call, int code, const char *message, const char *data)
+void bay_call_error_str(bay_call *call, int code, bay_str message)
 {
-    arena memory;
-    json_doc doc;
-    json_val value = read_json(data, &doc, &memory);
-    if (data != NULL && value.doc == NULL) {
-        SERVER_LOG(call->server, LOG_ERROR, "server",
-                   "the data of an error of \"%.*s\" is no JSON; it is left out",
-                   BAY_STR(call->entry->key));
+    if (call != NULL) {
+        call_error(call, code, message, JSON_NONE);
     }
-    if (call_claim(call)) {
-        end_with(
-            call,
-            (call_note){.kind = NOTE_ERROR, .code = code, .text = str_of(message), .value = value});
-    }
-    arena_fini(&memory);
 }
 
 void bay_call_error(bay_call *call, int code, const char *message)
 {
-    bay_call_error_data(call, code, message, NULL);
+    bay_call_error_str(call, code, str_of(message));
 }
 
-void bay_call_finish_json(bay_call *call, const char *object)
+void bay_call_errorf(bay_call *call, int code, const char *format, ...)
 {
-    arena memory;
-    json_doc doc;
-    json_val value = read_json(object, &doc, &memory);
-    if (!json_is(value, JSON_OBJECT)) {
+    buf text;
+    va_list arguments;
+    va_start(arguments, format);
+    sdk_format(&text, format, arguments);
+    va_end(arguments);
+    bay_call_error_str(call, code, text.err == BAY_OK ? buf_view(&text) : no_memory);
+    buf_fini(&text);
+}
+
+/* Data that is none is left out, which is in the log; the error itself reaches the client. */
+void bay_call_error_json(bay_call *call, int code, const char *message, bay_json *data)
+{
+    json_val any = JSON_NONE;
+    if (call != NULL) {
+        err_ignore(sdk_call_json(call, "the data of its error", data, JSON_MISSING, &any));
+        call_error(call, code, str_of(message), any);
+    }
+    bay_json_free(data);
+}
+
+void bay_call_finish_json(bay_call *call, bay_json *object)
+{
+    json_val any;
+    if (call == NULL) {
+        bay_json_free(object);
+        return;
+    }
+    if (sdk_call_json(call, "its result", object, JSON_OBJECT, &any) != BAY_OK) {
         bay_call_error(call, RPC_INTERNAL_ERROR, "The handler's result is no JSON object");
     } else if (call_claim(call)) {
-        delivery_answer(call, &(call_note){.kind = NOTE_OBJECT, .value = value}, NULL);
+        delivery_answer(call, &(call_note){.kind = NOTE_OBJECT, .value = any}, NULL);
     }
-    arena_fini(&memory);
+    bay_json_free(object);
 }
 
 void bay_call_not_found(bay_call *call)
 {
+    if (call == NULL) {
+        return;
+    }
     if (call->entry->kind != ENTRY_RESOURCE && call->entry->kind != ENTRY_TEMPLATE) {
         bay_call_error(call, RPC_INVALID_PARAMS, "Not found");
     } else if (call_claim(call)) {
@@ -397,10 +413,16 @@ void bay_call_not_found(bay_call *call)
 
 /* ---- while it lasts */
 
-void bay_call_progress(bay_call *call, double progress, double total, const char *message)
+/* Progress costs nothing where nobody wants it: it is asked before a message is formatted. */
+static bool wants_progress(const bay_call *call, double progress)
 {
-    if (call->request->progress_token.len == 0 || !isfinite(progress) ||
-        atomic_load(&call->is_slow)) {
+    return call != NULL && call->request->progress_token.len > 0 && isfinite(progress) &&
+           !atomic_load(&call->is_slow);
+}
+
+void bay_call_progress_str(bay_call *call, double progress, double total, bay_str message)
+{
+    if (!wants_progress(call, progress)) {
         return;
     }
     buf members;
@@ -414,9 +436,9 @@ void bay_call_progress(bay_call *call, double progress, double total, const char
         json_writer_init(&writer, &members);
         json_put_double(&writer, total);
     }
-    if (message != NULL && call->request->revision->id >= MCP_REV_2025_03_26) {
+    if (message.at != NULL && call->request->revision->id >= MCP_REV_2025_03_26) {
         buf_lit(&members, ",\"message\":");
-        json_quote(&members, str_of(message));
+        json_quote(&members, message);
     }
     if (members.err == BAY_OK) {
         delivery_send(
@@ -426,12 +448,37 @@ void bay_call_progress(bay_call *call, double progress, double total, const char
     buf_fini(&members);
 }
 
+void bay_call_progress(bay_call *call, double progress, double total, const char *message)
+{
+    bay_call_progress_str(call, progress, total, str_of(message));
+}
+
+void bay_call_progressf(bay_call *call, double progress, double total, const char *format, ...)
+{
+    buf text;
+    va_list arguments;
+    if (!wants_progress(call, progress)) {
+        return;
+    }
+    va_start(arguments, format);
+    sdk_format(&text, format, arguments);
+    va_end(arguments);
+    bay_call_progress_str(call, progress, total, buf_view(&text));
+    buf_fini(&text);
+}
+
+/* Is a message of that level wanted? */
+static bool wants_log(const bay_call *call, const char *level, mcp_log_level *out)
+{
+    return call != NULL && mcp_log_level_find(str_of(level), out) &&
+           *out >= call->request->log_level && !atomic_load(&call->is_slow);
+}
+
 /* `data`: raw JSON. */
 static void send_log(bay_call *call, const char *level, bay_str logger, bay_str data, bool is_text)
 {
     mcp_log_level severity;
-    if (!mcp_log_level_find(str_of(level), &severity) || severity < call->request->log_level ||
-        atomic_load(&call->is_slow)) {
+    if (!wants_log(call, level, &severity)) {
         return;
     }
     buf params;
@@ -454,32 +501,53 @@ static void send_log(bay_call *call, const char *level, bay_str logger, bay_str 
     buf_fini(&params);
 }
 
+void bay_call_log_str(bay_call *call, const char *level, bay_str text)
+{
+    if (call != NULL) {
+        send_log(call, level, call->entry->key, text, true);
+    }
+}
+
 void bay_call_log(bay_call *call, const char *level, const char *text)
 {
-    send_log(call, level, call->entry->key, str_of(text), true);
+    bay_call_log_str(call, level, str_of(text));
 }
 
-void bay_call_log_json(bay_call *call, const char *level, const char *logger, const char *data)
+void bay_call_logf(bay_call *call, const char *level, const char *format, ...)
 {
-    arena memory;
-    json_doc doc;
-    json_val value = read_json(data, &doc, &memory);
-    if (value.doc != NULL) {
-        send_log(call, level, logger != NULL ? str_of(logger) : call->entry->key, json_raw(value),
+    buf text;
+    va_list arguments;
+    mcp_log_level severity;
+    if (!wants_log(call, level, &severity)) {
+        return;
+    }
+    va_start(arguments, format);
+    sdk_format(&text, format, arguments);
+    va_end(arguments);
+    bay_call_log_str(call, level, buf_view(&text));
+    buf_fini(&text);
+}
+
+void bay_call_log_json(bay_call *call, const char *level, const char *logger, bay_json *data)
+{
+    json_val any;
+    if (call != NULL &&
+        sdk_call_json(call, "the data of a log message", data, JSON_MISSING, &any) == BAY_OK) {
+        send_log(call, level, logger != NULL ? str_of(logger) : call->entry->key, json_raw(any),
                  false);
     }
-    arena_fini(&memory);
+    bay_json_free(data);
 }
 
-void bay_call_elicit_complete(bay_call *call, const char *elicitation_id)
+void bay_call_elicit_complete_str(bay_call *call, bay_str elicitation_id)
 {
-    if (call->request->revision->id != MCP_REV_2025_11_25) {
+    if (call == NULL || call->request->revision->id != MCP_REV_2025_11_25) {
         return;
     }
     buf params;
     buf_init(&params, LOG_MOST_BYTES);
     buf_lit(&params, "{\"elicitationId\":");
-    json_quote(&params, str_of(elicitation_id));
+    json_quote(&params, elicitation_id);
     buf_char(&params, '}');
     if (params.err == BAY_OK) {
         delivery_send(call,
@@ -488,12 +556,37 @@ void bay_call_elicit_complete(bay_call *call, const char *elicitation_id)
     buf_fini(&params);
 }
 
+void bay_call_elicit_complete(bay_call *call, const char *elicitation_id)
+{
+    bay_call_elicit_complete_str(call, str_of(elicitation_id));
+}
+
 void bay_call_release_stream(bay_call *call, uint32_t retry_ms)
 {
-    delivery_send(call, (call_note){.kind = NOTE_RELEASE, .progress = retry_ms});
+    if (call != NULL) {
+        delivery_send(call, (call_note){.kind = NOTE_RELEASE, .progress = retry_ms});
+    }
+}
+
+void bay_call_task_status_str(bay_call *call, bay_str message)
+{
+    if (call != NULL) {
+        delivery_send(call, (call_note){.kind = NOTE_TASK_STATUS, .text = message});
+    }
 }
 
 void bay_call_task_status(bay_call *call, const char *message)
 {
-    delivery_send(call, (call_note){.kind = NOTE_TASK_STATUS, .text = str_of(message)});
+    bay_call_task_status_str(call, str_of(message));
+}
+
+void bay_call_task_statusf(bay_call *call, const char *format, ...)
+{
+    buf text;
+    va_list arguments;
+    va_start(arguments, format);
+    sdk_format(&text, format, arguments);
+    va_end(arguments);
+    bay_call_task_status_str(call, buf_view(&text));
+    buf_fini(&text);
 }

@@ -27,6 +27,9 @@ bay_err bay_set_allocator(const bay_allocator *allocator)
 
 void bay_print(FILE *to, bay_str text)
 {
+    if (to == NULL) {
+        return;
+    }
     if (isatty(fileno(to)) == 1) {
         shown_write(to, text, SHOWN_TEXT);
     } else if (text.len > 0) { /* an empty one may be NULL */

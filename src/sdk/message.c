@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "sdk/format.h"
 #include "sdk/message_parts.h"
 #include "wire/base64.h"
 
@@ -75,16 +76,42 @@ bay_str bay_message_text(const bay_message *message)
     return whole;
 }
 
-bay_str bay_message_data(const bay_message *message)
+static json_val data_of(const bay_message *self)
 {
-    json_iter parts = json_iter_of(member(message, STR("parts")));
+    json_iter parts = json_iter_of(member(self, STR("parts")));
     while (json_next(&parts)) {
         json_val data = json_get(parts.value, STR("data"));
         if (!json_is(data, JSON_MISSING)) {
-            return json_raw(data);
+            return data;
         }
     }
-    return STR("");
+    return JSON_NONE;
+}
+
+bay_str bay_message_data(const bay_message *message)
+{
+    return json_raw(data_of(message));
+}
+
+static bay_value value_of(const bay_message *message, json_val value)
+{
+    bay_message *self = (bay_message *)message; /* the document is only a way to read it */
+    if (value.doc == NULL) {
+        return (bay_value){NULL, 0};
+    }
+    if (self->document == NULL) {
+        self->document = arena_zalloc(self->memory, sizeof(*self->document));
+        if (self->document == NULL) {
+            return (bay_value){NULL, 0};
+        }
+        *self->document = (bay_document){.doc = *value.doc, .memory = self->memory};
+    }
+    return sdk_value(self->document, value);
+}
+
+bay_value bay_message_value(const bay_message *message)
+{
+    return value_of(message, data_of(message));
 }
 
 size_t bay_message_part_count(const bay_message *message)
@@ -168,6 +195,12 @@ bay_str bay_message_metadata_str(const bay_message *message, const char *name)
     return text_of(message, json_get(member(message, STR("metadata")), str_of(name)));
 }
 
+bay_value bay_message_metadata_value(const bay_message *message, const char *name)
+{
+    json_val all = member(message, STR("metadata"));
+    return value_of(message, name != NULL ? json_get(all, str_of(name)) : all);
+}
+
 bay_str bay_message_reference(const bay_message *message, size_t index)
 {
     return text_of(message, json_item(member(message, STR("referenceTaskIds")), index));
@@ -179,19 +212,6 @@ bay_str bay_message_json(const bay_message *message)
 }
 
 /* ---- parts ----------------------------------------------------------------------------------- */
-
-bay_err sdk_put_json(json_writer *out, bay_str text)
-{
-    json_doc doc;
-    arena memory;
-    arena_init(&memory, 256 << 20);
-    bay_err err = json_parse(&doc, text, NULL, &memory, NULL);
-    if (err == BAY_OK) {
-        json_put_val(out, json_root(&doc));
-    }
-    arena_fini(&memory);
-    return err == BAY_OK || err == BAY_ERR_NOMEM ? err : BAY_ERR_INVALID;
-}
 
 static void put_names(json_writer *out, bay_str name, bay_str media_type)
 {
@@ -232,15 +252,12 @@ void sdk_part_url(json_writer *out, bay_str url, bay_str name, bay_str media_typ
     put_names(out, name, media_type);
 }
 
-bay_err sdk_part_data(json_writer *out, bay_str json, bay_str name, bay_str media_type)
+void sdk_part_data(json_writer *out, json_val data, bay_str name, bay_str media_type)
 {
     json_open_object(out);
     json_key_lit(out, "data");
-    bay_err err = sdk_put_json(out, json);
-    if (err == BAY_OK) {
-        put_names(out, name, media_type);
-    }
-    return err;
+    json_put_val(out, data);
+    put_names(out, name, media_type);
 }
 
 /* ---- making ---------------------------------------------------------------------------------- */
@@ -317,10 +334,9 @@ void bay_message_add_text(bay_message *message, const char *text)
 void bay_message_add_textf(bay_message *message, const char *format, ...)
 {
     buf text;
-    buf_init(&text, MESSAGE_MAX_BYTES);
     va_list arguments;
     va_start(arguments, format);
-    buf_vprintf(&text, format, arguments);
+    sdk_format(&text, format, arguments);
     va_end(arguments);
     if (text.err == BAY_OK) {
         bay_message_add_text_str(message, buf_view(&text));
@@ -340,22 +356,45 @@ void bay_message_add_bytes(bay_message *message, const void *bytes, size_t len, 
     }
 }
 
-void bay_message_add_url(bay_message *message, const char *url, const char *name,
-                         const char *media_type)
+void bay_message_add_url_str(bay_message *message, bay_str url, bay_str name, bay_str media_type)
 {
     json_writer *out = message_begin(message, PARTS);
     if (out != NULL) {
-        sdk_part_url(out, str_of(url), str_of(name), str_of(media_type));
+        sdk_part_url(out, url, name, media_type);
         end(message, out, BAY_OK);
     }
 }
 
-void bay_message_add_data(bay_message *message, const char *json)
+void bay_message_add_url(bay_message *message, const char *url, const char *name,
+                         const char *media_type)
+{
+    bay_message_add_url_str(message, str_of(url), str_of(name), str_of(media_type));
+}
+
+/* Whole JSON of the program's; what it is not, the message is refused for. */
+static bay_err take_json(bay_json *json, json_val *out)
+{
+    bay_err err = sdk_json_val(json, JSON_MISSING, out);
+    return err == BAY_OK || err == BAY_ERR_NOMEM || err == BAY_ERR_LIMIT ? err : BAY_ERR_INVALID;
+}
+
+void bay_message_add_data_json(bay_message *message, bay_json *json)
 {
     json_writer *out = message_begin(message, PARTS);
     if (out != NULL) {
-        end(message, out, sdk_part_data(out, str_of(json), STR(""), STR("")));
+        json_val data = JSON_NONE;
+        bay_err err = take_json(json, &data);
+        if (err == BAY_OK) {
+            sdk_part_data(out, data, STR(""), STR(""));
+        }
+        end(message, out, err);
     }
+    bay_json_free(json);
+}
+
+void bay_message_add_data(bay_message *message, const char *json)
+{
+    bay_message_add_data_json(message, bay_json_of(json));
 }
 
 /* A name that the metadata has is refused. */
@@ -372,40 +411,56 @@ static json_writer *begin_meta(bay_message *message, bay_str name)
     return out;
 }
 
-void bay_message_add_metadata(bay_message *message, const char *name, const char *value)
+void bay_message_add_metadata_str(bay_message *message, const char *name, bay_str value)
 {
     json_writer *out = begin_meta(message, str_of(name));
     if (out != NULL) {
-        json_put_str(out, str_of(value));
+        json_put_str(out, value);
         end(message, out, BAY_OK);
     }
 }
 
-void bay_message_add_metadata_json(bay_message *message, const char *name, const char *json)
+void bay_message_add_metadata(bay_message *message, const char *name, const char *value)
 {
-    json_writer *out = begin_meta(message, str_of(name));
-    if (out != NULL) {
-        end(message, out, sdk_put_json(out, str_of(json)));
-    }
+    bay_message_add_metadata_str(message, name, str_of(value));
 }
 
-static void add_text(bay_message *message, message_list which, const char *text)
+void bay_message_add_metadata_json(bay_message *message, const char *name, bay_json *json)
+{
+    json_val value = JSON_NONE;
+    bay_err err = take_json(json, &value);
+    json_writer *out = begin_meta(message, str_of(name));
+    if (out != NULL) {
+        if (err == BAY_OK) {
+            json_put_val(out, value);
+        }
+        end(message, out, err);
+    }
+    bay_json_free(json);
+}
+
+static void add_text(bay_message *message, message_list which, bay_str text)
 {
     json_writer *out = message_begin(message, which);
     if (out != NULL) {
-        json_put_str(out, str_of(text));
+        json_put_str(out, text);
         end(message, out, BAY_OK);
     }
 }
 
 void bay_message_add_extension(bay_message *message, const char *uri)
 {
-    add_text(message, EXTENSIONS, uri);
+    add_text(message, EXTENSIONS, str_of(uri));
+}
+
+void bay_message_add_reference_str(bay_message *message, bay_str task_id)
+{
+    add_text(message, REFERENCES, task_id);
 }
 
 void bay_message_add_reference(bay_message *message, const char *task_id)
 {
-    add_text(message, REFERENCES, task_id);
+    bay_message_add_reference_str(message, str_of(task_id));
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */

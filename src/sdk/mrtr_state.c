@@ -414,6 +414,9 @@ bay_err sdk_call_round_write(bay_call *call, json_writer *out)
 
 void bay_call_remember(bay_call *call, const void *bytes, size_t len)
 {
+    if (call == NULL) {
+        return;
+    }
     buf_clear(&call->state);
     buf_append(&call->state, bytes, len);
     if (call->state.err != BAY_OK) {
@@ -425,5 +428,5 @@ void bay_call_remember(bay_call *call, const void *bytes, size_t len)
 
 bay_str bay_call_remembered(bay_call *call)
 {
-    return buf_view(&call->state);
+    return call != NULL ? buf_view(&call->state) : (bay_str){NULL, 0};
 }

@@ -23,12 +23,13 @@ void bay_server_identify(bay_server *server, bay_identify_fn identify, void *use
 
 bay_str bay_peer_field(const bay_peer *peer, const char *name)
 {
-    return http_exchange_field(peer->exchange, str_of(name));
+    return peer != NULL ? http_exchange_field(peer->exchange, str_of(name)) : (bay_str){NULL, 0};
 }
 
 bay_str bay_peer_certificate(const bay_peer *peer)
 {
-    return http_exchange_client_certificate(peer->exchange, TLS_SUBJECT);
+    return peer != NULL ? http_exchange_client_certificate(peer->exchange, TLS_SUBJECT)
+                        : (bay_str){NULL, 0};
 }
 
 static void peer_keep(bay_peer *peer, const char *what, bay_str text, size_t most, bay_str *out)
@@ -41,7 +42,9 @@ static void peer_keep(bay_peer *peer, const char *what, bay_str text, size_t mos
 
 void bay_peer_principal(bay_peer *peer, const char *principal)
 {
-    peer_keep(peer, "name", str_of(principal), PEER_MAX_NAME, &peer->subject);
+    if (peer != NULL) {
+        peer_keep(peer, "name", str_of(principal), PEER_MAX_NAME, &peer->subject);
+    }
 }
 
 /* A line end in it would be another field of the reply. */
@@ -54,7 +57,9 @@ void bay_peer_challenge(bay_peer *peer, const char *challenge)
             return;
         }
     }
-    peer_keep(peer, "challenge", text, PEER_MAX_CHALLENGE, &peer->challenge);
+    if (peer != NULL) {
+        peer_keep(peer, "challenge", text, PEER_MAX_CHALLENGE, &peer->challenge);
+    }
 }
 
 /* Somebody whose name could not be kept would be taken for nobody in particular: refused. */

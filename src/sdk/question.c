@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "schema/defaults.h"
 #include "sdk/server_parts.h"
 
 /* What `answered` is given: lives as long as it runs. */
@@ -18,12 +19,13 @@ struct bay_answer {
     question *about;
     bay_err err;
     bay_action action;
-    json_val result; /* missing: there is none */
+    json_val result;       /* missing: there is none */
+    bay_document document; /* of the result, once it is read as values */
 };
 
 /* ---- asking: the handler's thread */
 
-static const json_limits question_limits = {4 << 20, 64, 1 << 17};
+static const json_limits question_limits = {CALL_MAX_QUESTION, 64, 1 << 17};
 
 static question *question_new(bay_call *call, question_kind kind, json_val params)
 {
@@ -128,13 +130,11 @@ static void wake(bay_call *call)
     }
 }
 
-/* `err`: why it cannot be asked; its `answered` runs all the same. Drops `made`. */
-static void question_ask(bay_call *call, question_kind kind, json_builder *made, bay_err err,
-                         bay_answered_fn answered, void *user)
+void sdk_call_ask(bay_call *call, const call_question *what, json_builder *made, bay_err err)
 {
     json_val params = json_empty_object();
     err = err == BAY_OK ? json_builder_view(made, &params) : err;
-    question *one = question_new(call, kind, params);
+    question *one = question_new(call, what->kind, params);
     json_builder_drop(made);
     pthread_mutex_lock(&call->server->asking);
     if (one != NULL) {
@@ -142,11 +142,12 @@ static void question_ask(bay_call *call, question_kind kind, json_builder *made,
         err = err == BAY_OK ? key_err : err;
         one->err = call->open_count >= CALL_MAX_QUESTIONS ? BAY_ERR_LIMIT : err;
     } else {
-        one = take_spare(call, kind);
+        one = take_spare(call, what->kind);
     }
     if (one != NULL) {
-        one->answered = answered;
-        one->user = user;
+        one->answered = what->answered;
+        one->user = what->user;
+        one->has_table = what->has_table;
         call->open_count++;
         list_push(&call->asked, &one->link);
     } else {
@@ -154,121 +155,6 @@ static void question_ask(bay_call *call, question_kind kind, json_builder *made,
     }
     wake(call);
     pthread_mutex_unlock(&call->server->asking);
-}
-
-/* Writes the program's object. */
-static bay_err put_object(bay_call *call, const char *what, const char *json, json_writer *out)
-{
-    arena memory;
-    json_doc doc;
-    arena_init(&memory, CALL_MAX_ANSWER);
-    bay_err err = json_parse(&doc, str_of(json), &question_limits, &memory, NULL);
-    if (err == BAY_OK && json_is(json_root(&doc), JSON_OBJECT)) {
-        err = json_check_duplicates(json_root(&doc), NULL);
-    } else if (err != BAY_ERR_NOMEM) {
-        err = BAY_ERR_INVALID;
-    }
-    if (err == BAY_OK) {
-        json_put_val(out, json_root(&doc));
-    } else if (err != BAY_ERR_NOMEM) {
-        SERVER_LOG(call->server, LOG_ERROR, "server", "\"%.*s\": %s is no JSON object",
-                   BAY_STR(call->entry->key), what);
-    }
-    arena_fini(&memory);
-    return err;
-}
-
-void bay_call_elicit_schema(bay_call *call, const char *message, const char *form,
-                            bay_answered_fn answered, void *user)
-{
-    json_builder made;
-    json_writer *out = json_builder_init(&made, NULL, question_limits.max_bytes);
-    json_open_object(out);
-    json_key_lit(out, "message");
-    json_put_str(out, str_of(message));
-    json_key_lit(out, "requestedSchema");
-    bay_err err = put_object(call, "the requestedSchema of a question", form, out);
-    if (err == BAY_OK) {
-        json_close_object(out);
-    }
-    question_ask(call, QUESTION_FORM, &made, err, answered, user);
-}
-
-void bay_call_elicit_url(bay_call *call, const char *message, const char *url,
-                         const char *elicitation_id, bay_answered_fn answered, void *user)
-{
-    json_builder made;
-    json_writer *out = json_builder_init(&made, NULL, question_limits.max_bytes);
-    json_open_object(out);
-    json_key_lit(out, "mode");
-    json_put_str(out, STR("url"));
-    json_key_lit(out, "message");
-    json_put_str(out, str_of(message));
-    json_key_lit(out, "url");
-    json_put_str(out, str_of(url));
-    if (call->request->revision->era == MCP_LEGACY) {
-        json_key_lit(out, "elicitationId"); /* 2026-07-28 has none: its state says as much */
-        json_put_str(out, str_of(elicitation_id));
-    }
-    json_close_object(out);
-    question_ask(call, QUESTION_URL, &made, BAY_OK, answered, user);
-}
-
-void bay_call_sample(bay_call *call, const char *prompt, int max_tokens, bay_answered_fn answered,
-                     void *user)
-{
-    json_builder made;
-    json_writer *out = json_builder_init(&made, NULL, question_limits.max_bytes);
-    json_open_object(out);
-    json_key_lit(out, "messages");
-    json_open_array(out);
-    json_open_object(out);
-    json_key_lit(out, "role");
-    json_put_str(out, STR("user"));
-    json_key_lit(out, "content");
-    json_open_object(out);
-    json_key_lit(out, "type");
-    json_put_str(out, STR("text"));
-    json_key_lit(out, "text");
-    json_put_str(out, str_of(prompt));
-    json_close_object(out);
-    json_close_object(out);
-    json_close_array(out);
-    json_key_lit(out, "maxTokens");
-    json_put_int(out, max_tokens);
-    json_close_object(out);
-    question_ask(call, QUESTION_SAMPLE, &made, BAY_OK, answered, user);
-}
-
-void bay_call_sample_json(bay_call *call, const char *params, bay_answered_fn answered, void *user)
-{
-    json_builder made;
-    json_writer *out = json_builder_init(&made, NULL, question_limits.max_bytes);
-    bay_err err = put_object(call, "what it wants sampled", params, out);
-    question_ask(call, QUESTION_SAMPLE, &made, err, answered, user);
-}
-
-void bay_call_roots(bay_call *call, bay_answered_fn answered, void *user)
-{
-    json_builder made;
-    json_writer *out = json_builder_init(&made, NULL, question_limits.max_bytes);
-    json_open_object(out);
-    json_close_object(out);
-    question_ask(call, QUESTION_ROOTS, &made, BAY_OK, answered, user);
-}
-
-void bay_call_question_key(bay_call *call, const char *key)
-{
-    bay_str text = str_of(key);
-    call->next_key = (bay_str){NULL, 0};
-    if (text.len > CALL_MAX_KEY) {
-        SERVER_LOG(call->server, LOG_ERROR, "server",
-                   "\"%.*s\": the key of a question has more than %d bytes",
-                   BAY_STR(call->entry->key), CALL_MAX_KEY);
-    } else if (text.len > 0) {
-        memcpy(call->key_bytes, text.at, text.len);
-        call->next_key = (bay_str){call->key_bytes, text.len};
-    }
 }
 
 /* ---- placing: the loop */
@@ -329,8 +215,9 @@ static bool question_is_supported(question *self)
 static bay_err compile_form(question *self)
 {
     bay_diag diag = {0};
-    bay_err err =
-        schema_compile(json_get(self->params, STR("requestedSchema")), NULL, &self->form, &diag);
+    json_val wanted = json_get(self->params, STR("requestedSchema"));
+    bay_err err = schema_compile(wanted, NULL, &self->form, &diag);
+    self->wanted = err == BAY_OK ? wanted : JSON_NONE;
     if (err != BAY_OK && err != BAY_ERR_NOMEM) {
         SERVER_LOG(self->call->server, LOG_ERROR, "server",
                    "\"%.*s\": the requestedSchema of a question: %s",
@@ -485,6 +372,26 @@ bay_err sdk_call_question_check(question *self, json_val result)
     return is_good ? BAY_OK : BAY_ERR_PROTOCOL;
 }
 
+/* The answer, with the defaults that the person left out where a table says which. */
+static bay_err keep_answer(question *self, json_val result)
+{
+    json_val content = json_get(result, STR("content"));
+    content = json_is(content, JSON_MISSING) ? json_empty_object() : content;
+    if (!self->has_table || !json_str_eq(json_get(result, STR("action")), STR("accept")) ||
+        !schema_lacks_default(self->wanted, content, DEFAULTS_OF_OPTIONAL)) {
+        return json_clone_in(result, &self->memory, &self->answer);
+    }
+    static const bay_str replaced[] = {STR_INIT("content")};
+    json_builder builder;
+    json_writer *writer = json_builder_init(&builder, &self->memory, CALL_MAX_ANSWER);
+    json_open_object(writer);
+    json_put_members(writer, result, replaced, ARRAY_LEN(replaced));
+    json_key_lit(writer, "content");
+    schema_put_defaults(self->wanted, content, DEFAULTS_OF_OPTIONAL, writer);
+    json_close_object(writer);
+    return json_builder_end(&builder, &self->answer);
+}
+
 void sdk_call_question_answered(question *self, bay_err err, json_val result)
 {
     bay_call *call = self->call;
@@ -495,7 +402,7 @@ void sdk_call_question_answered(question *self, bay_err err, json_val result)
         err = sdk_call_question_check(self, result);
     }
     if (err == BAY_OK) {
-        err = json_clone_in(result, &self->memory, &self->answer);
+        err = keep_answer(self, result);
     }
     self->err = err;
     self->state = QUESTION_READY;
@@ -572,12 +479,12 @@ bool sdk_call_questions_answer(bay_call *call)
 
 bay_action bay_answer_action(const bay_answer *self)
 {
-    return self->action;
+    return self != NULL ? self->action : BAY_ACTION_NONE;
 }
 
 bay_err bay_answer_error(const bay_answer *self)
 {
-    return self->err;
+    return self != NULL ? self->err : BAY_ERR_INVALID;
 }
 
 static bay_str text_of(const bay_answer *self, json_val value)
@@ -591,13 +498,31 @@ static bay_str text_of(const bay_answer *self, json_val value)
 
 bay_str bay_answer_str(const bay_answer *self, const char *field)
 {
+    if (self == NULL) {
+        return (bay_str){NULL, 0};
+    }
     return text_of(self, json_get(json_get(self->result, STR("content")), str_of(field)));
+}
+
+bay_value bay_answer_value(const bay_answer *answer, const char *field)
+{
+    bay_answer *self = (bay_answer *)answer; /* the document is only a way to read it */
+    if (self == NULL) {
+        return (bay_value){NULL, 0};
+    }
+    json_val form = json_get(self->result, STR("content"));
+    if (self->document.memory == NULL && form.doc != NULL) {
+        self->document = (bay_document){.doc = *form.doc, .memory = &self->about->memory};
+    }
+    return sdk_value(&self->document, field != NULL ? json_get(form, str_of(field)) : form);
 }
 
 bay_str bay_answer_content(const bay_answer *self)
 {
-    return self->about->kind == QUESTION_FORM ? json_raw(json_get(self->result, STR("content")))
-                                              : (bay_str){NULL, 0};
+    if (self == NULL || self->about->kind != QUESTION_FORM) {
+        return (bay_str){NULL, 0};
+    }
+    return json_raw(json_get(self->result, STR("content")));
 }
 
 static bay_str block_text(const bay_answer *self, json_val block)
@@ -609,13 +534,15 @@ static bay_str block_text(const bay_answer *self, json_val block)
 
 bay_str bay_answer_text(const bay_answer *self)
 {
+    bay_str text = {NULL, 0};
+    if (self == NULL || self->about->kind != QUESTION_SAMPLE) {
+        return text;
+    }
     json_val content = json_get(self->result, STR("content"));
-    if (self->about->kind != QUESTION_SAMPLE || !json_is(content, JSON_ARRAY)) {
-        return self->about->kind == QUESTION_SAMPLE ? block_text(self, content)
-                                                    : (bay_str){NULL, 0};
+    if (!json_is(content, JSON_ARRAY)) {
+        return block_text(self, content);
     }
     buf all;
-    bay_str text = {NULL, 0};
     buf_init(&all, CALL_MAX_ANSWER);
     json_iter each = json_iter_of(content);
     while (json_next(&each)) {
@@ -630,16 +557,19 @@ bay_str bay_answer_text(const bay_answer *self)
 
 size_t bay_answer_root_count(const bay_answer *self)
 {
-    return json_count(json_get(self->result, STR("roots")));
+    return self != NULL ? json_count(json_get(self->result, STR("roots"))) : 0;
 }
 
 bay_str bay_answer_root(const bay_answer *self, size_t index)
 {
+    if (self == NULL) {
+        return (bay_str){NULL, 0};
+    }
     json_val root = json_item(json_get(self->result, STR("roots")), index);
     return text_of(self, json_get(root, STR("uri")));
 }
 
 bay_str bay_answer_json(const bay_answer *self)
 {
-    return json_raw(self->result);
+    return self != NULL ? json_raw(self->result) : (bay_str){NULL, 0};
 }

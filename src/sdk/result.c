@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "mcp/older_content.h"
@@ -16,14 +17,13 @@ void sdk_result_init(bay_result *self, bay_call *call)
 {
     *self = (bay_result){.call = call, .role = STR_INIT("user")};
     buf_init(&self->items, SERVER_MAX_RESULT);
-    arena_init(&self->structured_memory, SIZE_MAX);
     buf_init(&self->meta, SERVER_MAX_RESULT);
 }
 
 void sdk_result_fini(bay_result *self)
 {
     buf_fini(&self->items);
-    arena_fini(&self->structured_memory);
+    bay_json_free(self->structured);
     buf_fini(&self->meta);
 }
 
@@ -147,11 +147,10 @@ void bay_result_text(bay_result *self, const char *text)
 
 void bay_result_textf(bay_result *self, const char *format, ...)
 {
+    buf text;
     va_list arguments;
     va_start(arguments, format);
-    buf text;
-    buf_init(&text, SERVER_MAX_RESULT);
-    buf_vprintf(&text, format, arguments);
+    sdk_format(&text, format, arguments);
     va_end(arguments);
     if (self != NULL && text.err != BAY_OK) {
         self->fault = out_of_memory;
@@ -228,24 +227,29 @@ void bay_result_audio(bay_result *self, const void *bytes, size_t len, const cha
     buf_fini(&mime);
 }
 
-static void open_embedded(bay_result *self, const char *uri, const char *mime_type)
+static void open_embedded(bay_result *self, bay_str uri, bay_str mime_type)
 {
     item_open(self);
-    put_quoted(&self->items, "{\"type\":\"resource\",\"resource\":{\"uri\":", str_of(uri));
-    if (mime_type != NULL) {
-        put_quoted(&self->items, ",\"mimeType\":", str_of(mime_type));
+    put_quoted(&self->items, "{\"type\":\"resource\",\"resource\":{\"uri\":", uri);
+    if (mime_type.at != NULL) {
+        put_quoted(&self->items, ",\"mimeType\":", mime_type);
     }
 }
 
-void bay_result_resource(bay_result *self, const char *uri, const char *mime_type, const char *text)
+void bay_result_resource_str(bay_result *self, bay_str uri, bay_str mime_type, bay_str text)
 {
     if (!result_takes_content(self)) {
         return;
     }
     open_embedded(self, uri, mime_type);
-    put_quoted(&self->items, ",\"text\":", str_of(text));
+    put_quoted(&self->items, ",\"text\":", text);
     buf_char(&self->items, '}');
     item_close(self);
+}
+
+void bay_result_resource(bay_result *self, const char *uri, const char *mime_type, const char *text)
+{
+    bay_result_resource_str(self, str_of(uri), str_of(mime_type), str_of(text));
 }
 
 void bay_result_resource_blob(bay_result *self, const char *uri, const char *mime_type,
@@ -254,7 +258,7 @@ void bay_result_resource_blob(bay_result *self, const char *uri, const char *mim
     if (!result_takes_content(self)) {
         return;
     }
-    open_embedded(self, uri, mime_type);
+    open_embedded(self, str_of(uri), str_of(mime_type));
     buf_lit(&self->items, ",\"blob\":");
     put_base64(self, bytes, len);
     buf_char(&self->items, '}');
@@ -262,9 +266,9 @@ void bay_result_resource_blob(bay_result *self, const char *uri, const char *mim
 }
 
 /* For clients that know no links; each part as between the quotes of a JSON string. */
-static void put_older_link(bay_result *self, bay_str uri, bay_str name, const char *mime_type)
+static void put_older_link(bay_result *self, bay_str uri, bay_str name, bay_str mime_type)
 {
-    const bay_str parts[] = {uri, name, str_of(mime_type)};
+    const bay_str parts[] = {uri, name, mime_type};
     bay_str inside[ARRAY_LEN(parts)];
     size_t ends[ARRAY_LEN(parts)];
     buf text;
@@ -286,9 +290,9 @@ static void put_older_link(bay_result *self, bay_str uri, bay_str name, const ch
         mcp_older_put_link(&writer, &link);
         json_key_lit(&writer, "name");
         json_put_str(&writer, name);
-        if (mime_type != NULL) {
+        if (mime_type.at != NULL) {
             json_key_lit(&writer, "mimeType");
-            json_put_str(&writer, str_of(mime_type));
+            json_put_str(&writer, mime_type);
         }
         item_close_written(self, &writer);
     } else {
@@ -298,23 +302,28 @@ static void put_older_link(bay_result *self, bay_str uri, bay_str name, const ch
 }
 
 /* Resource links exist since 2025-06-18; before that the link is an embedded text. */
-void bay_result_link(bay_result *self, const char *uri, const char *name, const char *mime_type)
+void bay_result_link_str(bay_result *self, bay_str uri, bay_str name, bay_str mime_type)
 {
     if (!result_takes_content(self)) {
         return;
     }
-    const char *shown = name != NULL ? name : uri != NULL ? uri : "";
+    bay_str shown = name.at != NULL ? name : uri;
     if (self->call->request->revision->id < MCP_REV_2025_06_18) {
-        put_older_link(self, str_of(uri), str_of(shown), mime_type);
+        put_older_link(self, uri, shown, mime_type);
         return;
     }
     item_open(self);
-    put_quoted(&self->items, "{\"type\":\"resource_link\",\"uri\":", str_of(uri));
-    put_quoted(&self->items, ",\"name\":", str_of(shown));
-    if (mime_type != NULL) {
-        put_quoted(&self->items, ",\"mimeType\":", str_of(mime_type));
+    put_quoted(&self->items, "{\"type\":\"resource_link\",\"uri\":", uri);
+    put_quoted(&self->items, ",\"name\":", shown);
+    if (mime_type.at != NULL) {
+        put_quoted(&self->items, ",\"mimeType\":", mime_type);
     }
     item_close(self);
+}
+
+void bay_result_link(bay_result *self, const char *uri, const char *name, const char *mime_type)
+{
+    bay_result_link_str(self, str_of(uri), str_of(name), str_of(mime_type));
 }
 
 void bay_result_blob(bay_result *self, const void *bytes, size_t len)
@@ -329,36 +338,60 @@ void bay_result_blob(bay_result *self, const void *bytes, size_t len)
     item_close(self);
 }
 
-/* What is no JSON object would break the message around it, or say something else in its place. */
-static bay_err parse_object(json_doc *out, bay_str json, arena *memory)
+/* ---- JSON that the handler gives ------------------------------------------------------------- */
+
+static const char no_object[] = "The handler's structured content is no JSON object";
+
+/* What is no JSON object would break the message around it, or say something else in its place.
+ * False: the call fails with `fault`; the log has the reason. */
+static bool takes_object(bay_result *self, bay_json *json, const char *fault, json_val *out)
 {
-    static const json_limits limits = {SERVER_MAX_RESULT, 64, 1 << 20};
-    bay_err err = json_parse(out, json, &limits, memory, NULL);
-    return err == BAY_OK && !json_is(json_root(out), JSON_OBJECT) ? BAY_ERR_TYPE : err;
+    bay_err err = sdk_call_json(self->call, fault, json, JSON_OBJECT, out);
+    if (err != BAY_OK) {
+        self->fault = err == BAY_ERR_NOMEM || err == BAY_ERR_LIMIT ? out_of_memory : fault;
+    }
+    return err == BAY_OK;
 }
 
-static void set_fault(bay_result *self, bay_err err, const char *what)
+void bay_result_structured_json(bay_result *self, bay_json *json)
 {
-    self->fault = err == BAY_ERR_NOMEM ? out_of_memory : what;
+    json_val object;
+    bool is_tool = result_takes(self, self != NULL && result_kind(self) == ENTRY_TOOL);
+    if (!is_tool || !takes_object(self, json, no_object, &object)) {
+        bay_json_free(json);
+        return;
+    }
+    bay_json_free(self->structured);
+    self->structured = json;
 }
 
 void bay_result_structured(bay_result *self, const char *json)
 {
-    if (!result_takes(self, self != NULL && result_kind(self) == ENTRY_TOOL)) {
+    bay_result_structured_json(self, bay_json_of(json));
+}
+
+json_val sdk_result_structured(const bay_result *self)
+{
+    json_val object = JSON_NONE;
+    if (self->structured != NULL) {
+        err_ignore(sdk_json_val(self->structured, JSON_OBJECT, &object)); /* it was good before */
+    }
+    return object;
+}
+
+void sdk_result_json(bay_result *self, bay_json *json)
+{
+    json_val any;
+    if (!result_is_resource(self)) {
+        bay_result_structured_json(self, json);
         return;
     }
-    bay_str kept;
-    arena_reset(&self->structured_memory);
-    json_doc *doc = arena_alloc(&self->structured_memory, sizeof(*doc));
-    bay_err err =
-        doc != NULL ? arena_dup(&self->structured_memory, str_of(json), &kept) : BAY_ERR_NOMEM;
-    if (err == BAY_OK) {
-        err = parse_object(doc, kept, &self->structured_memory);
+    if (sdk_call_json(self->call, "what it read", json, JSON_MISSING, &any) == BAY_OK) {
+        bay_result_text_str(self, json_raw(any));
+    } else {
+        self->fault = "The handler's JSON is none, or does not fit into memory or its bound";
     }
-    self->structured = err == BAY_OK ? json_root(doc) : JSON_NONE;
-    if (err != BAY_OK) {
-        set_fault(self, err, "The handler's structured content is no JSON object");
-    }
+    bay_json_free(json);
 }
 
 /* ---- what is said of content and of the result ----------------------------------------------- */
@@ -370,6 +403,26 @@ static bay_str inside(const buf *object)
     return text.len >= 2 ? (bay_str){text.at + 1, text.len - 2} : (bay_str){NULL, 0};
 }
 
+static void annotate(bay_result *self, json_val annotations)
+{
+    const char *fault = sdk_annotations_fault(annotations);
+    if (self->brace == 0 || fault != NULL) {
+        self->fault = fault != NULL ? fault : "The handler annotated nothing, or the same twice";
+        return;
+    }
+    buf text;
+    json_writer writer;
+    buf_init(&text, SERVER_MAX_RESULT);
+    json_writer_init(&writer, &text);
+    json_open_object(&writer);
+    sdk_put_annotations(&writer, annotations, self->call->request->revision->id);
+    json_close_object(&writer);
+    self->items.err = text.err != BAY_OK ? text.err : self->items.err;
+    item_extend(self, inside(&text));
+    self->brace = 0;
+    buf_fini(&text);
+}
+
 void bay_result_annotate(bay_result *self, const char *json)
 {
     bool is_content =
@@ -377,29 +430,12 @@ void bay_result_annotate(bay_result *self, const char *json)
     if (!result_takes(self, is_content)) {
         return;
     }
-    arena memory;
-    json_doc doc;
-    arena_init(&memory, SIZE_MAX);
-    bay_err err = parse_object(&doc, str_of(json), &memory);
-    const char *fault = err == BAY_OK ? sdk_annotations_fault(json_root(&doc)) : NULL;
-    if (err != BAY_OK) {
-        set_fault(self, err, "The handler's annotations are no JSON object");
-    } else if (self->brace == 0 || fault != NULL) {
-        self->fault = fault != NULL ? fault : "The handler annotated nothing, or the same twice";
-    } else {
-        buf text;
-        json_writer writer;
-        buf_init(&text, SERVER_MAX_RESULT);
-        json_writer_init(&writer, &text);
-        json_open_object(&writer);
-        sdk_put_annotations(&writer, json_root(&doc), self->call->request->revision->id);
-        json_close_object(&writer);
-        self->items.err = text.err != BAY_OK ? text.err : self->items.err;
-        item_extend(self, inside(&text));
-        self->brace = 0;
-        buf_fini(&text);
+    json_val object;
+    bay_json *read = bay_json_of(json);
+    if (takes_object(self, read, "The handler's annotations are no JSON object", &object)) {
+        annotate(self, object);
     }
-    arena_fini(&memory);
+    bay_json_free(read);
 }
 
 void sdk_result_element_meta(bay_result *self, bay_str meta)
@@ -418,27 +454,25 @@ void sdk_result_element_meta(bay_result *self, bay_str meta)
 }
 
 /* serverInfo is the engine's to say. */
-void bay_result_meta(bay_result *self, const char *json)
+void bay_result_meta_json(bay_result *self, bay_json *json)
 {
     static const bay_str ours[] = {STR_INIT(MCP_META_SERVER_INFO)};
-    if (self == NULL) {
-        return;
-    }
-    arena memory;
-    json_doc doc;
-    arena_init(&memory, SIZE_MAX);
-    bay_err err = parse_object(&doc, str_of(json), &memory);
-    if (err == BAY_OK) {
+    json_val object;
+    if (self != NULL &&
+        takes_object(self, json, "The handler's _meta is no JSON object", &object)) {
         json_writer writer;
         buf_clear(&self->meta);
         json_writer_init(&writer, &self->meta);
         json_open_object(&writer);
-        json_put_members(&writer, json_root(&doc), ours, ARRAY_LEN(ours));
+        json_put_members(&writer, object, ours, ARRAY_LEN(ours));
         json_close_object(&writer);
-    } else {
-        set_fault(self, err, "The handler's _meta is no JSON object");
     }
-    arena_fini(&memory);
+    bay_json_free(json);
+}
+
+void bay_result_meta(bay_result *self, const char *json)
+{
+    bay_result_meta_json(self, bay_json_of(json));
 }
 
 void bay_result_cache(bay_result *self, uint32_t ttl_ms, bool is_public)
@@ -466,7 +500,7 @@ void bay_result_message(bay_result *self, const char *role)
 
 enum { MOST_VALUES = 100 }; /* mcp server/utilities/completion: at most 100 */
 
-void bay_result_value(bay_result *self, const char *value)
+void bay_result_value_str(bay_result *self, bay_str value)
 {
     if (!result_takes(self, self != NULL && result_kind(self) == ENTRY_COMPLETION) ||
         self->count++ >= MOST_VALUES) {
@@ -475,7 +509,12 @@ void bay_result_value(bay_result *self, const char *value)
     if (self->count > 1) {
         buf_char(&self->items, ',');
     }
-    json_quote(&self->items, str_of(value));
+    json_quote(&self->items, value);
+}
+
+void bay_result_value(bay_result *self, const char *value)
+{
+    bay_result_value_str(self, str_of(value));
 }
 
 void bay_result_more(bay_result *self, size_t total)
@@ -495,9 +534,9 @@ const char *sdk_result_fault(const bay_result *self)
  * earlier revisions have. */
 static void write_tool(const bay_result *self, const mcp_revision *revision, buf *out)
 {
+    bay_str structured = json_raw(sdk_result_structured(self));
     buf_lit(out, "\"content\":[");
     buf_str(out, buf_view(&self->items));
-    bay_str structured = json_raw(self->structured);
     if (self->count == 0 && structured.len > 0) {
         put_quoted(out, "{\"type\":\"text\",\"text\":", structured);
         buf_char(out, '}');

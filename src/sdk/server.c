@@ -235,9 +235,12 @@ static void schema_check_type(const entry *tool, const char *what, const json_do
     }
 }
 
-static void tool_read_schema(bay_server *self, entry *tool)
+void sdk_tool_schema(entry *tool, bay_str text, const json_doc *document)
 {
-    if (!sdk_arguments_compile(tool, &tool->schema_doc, false)) {
+    bay_server *self = tool->server;
+    tool->schema = text;
+    tool->schema_doc = *document;
+    if (!sdk_arguments_compile(tool, json_root(&tool->schema_doc), false)) {
         return;
     }
     schema_check_type(tool, "input schema", &tool->schema_doc);
@@ -253,22 +256,32 @@ static void tool_read_schema(bay_server *self, entry *tool)
 
 static const char any_object[] = "{\"type\":\"object\"}";
 
-bay_tool *bay_server_tool_schema(bay_server *self, const char *name, const char *description,
-                                 const char *input_schema, bay_handler_fn handler, void *user)
+entry *sdk_server_add_tool(bay_server *self, const char *name, const char *description,
+                           bay_handler_fn handler, void *user)
 {
     entry *tool = sdk_server_add(self, ENTRY_TOOL, name, description, handler, user);
-    if (tool == NULL) {
-        return NULL;
-    }
-    if (tool->key.len > 0 && !tool_name_is_good(tool->key)) {
+    if (tool != NULL && tool->key.len > 0 && !tool_name_is_good(tool->key)) {
         sdk_server_error(self, "tool \"%s\": a name has 1 to 128 letters, digits, '_', '-' or '.'",
                          entry_name(tool));
     }
-    tool->schema =
-        sdk_entry_keep_json(tool, "input schema", input_schema != NULL ? input_schema : any_object,
-                            JSON_OBJECT, &tool->schema_doc);
-    if (tool->schema.len > 0 && input_schema != NULL) {
-        tool_read_schema(self, tool);
+    return tool;
+}
+
+bay_tool *bay_server_tool_schema(bay_server *self, const char *name, const char *description,
+                                 const char *input_schema, bay_handler_fn handler, void *user)
+{
+    json_doc doc;
+    entry *tool = sdk_server_add_tool(self, name, description, handler, user);
+    if (tool == NULL) {
+        return NULL;
+    }
+    bay_str text = sdk_entry_keep_json(
+        tool, "input schema", input_schema != NULL ? input_schema : any_object, JSON_OBJECT, &doc);
+    if (text.len > 0 && input_schema != NULL) {
+        sdk_tool_schema(tool, text, &doc);
+    } else if (text.len > 0) { /* anything goes: nothing is compiled */
+        tool->schema = text;
+        tool->schema_doc = doc;
     }
     return tool;
 }
@@ -276,12 +289,18 @@ bay_tool *bay_server_tool_schema(bay_server *self, const char *name, const char 
 void bay_tool_output_schema(bay_tool *tool, const char *json)
 {
     json_doc doc;
-    if (tool == NULL) {
-        return;
+    if (tool != NULL) {
+        bay_str text = sdk_entry_keep_json(tool, "output schema", json, JSON_OBJECT, &doc);
+        sdk_tool_output(tool, text, &doc);
     }
-    tool->output_schema = sdk_entry_keep_json(tool, "output schema", json, JSON_OBJECT, &doc);
-    if (tool->output_schema.len > 0 && sdk_arguments_compile(tool, &doc, true)) {
-        schema_check_type(tool, "output schema", &doc);
+}
+
+void sdk_tool_output(entry *tool, bay_str text, const json_doc *document)
+{
+    tool->output_schema = text;
+    if (text.len > 0 && sdk_arguments_compile(tool, json_root(document), true)) {
+        tool->output_doc = *document;
+        schema_check_type(tool, "output schema", document);
     }
 }
 
@@ -393,29 +412,6 @@ bay_resource *bay_server_template(bay_server *self, const char *uri_template, co
                                                description, mime_type, handler, user);
 }
 
-bay_prompt *bay_server_prompt(bay_server *self, const char *name, const char *description,
-                              const char *arguments, bay_handler_fn handler, void *user)
-{
-    entry *prompt = sdk_server_add(self, ENTRY_PROMPT, name, description, handler, user);
-    if (prompt == NULL) {
-        return NULL;
-    }
-    prompt->schema =
-        sdk_entry_keep_json(prompt, "argument list", arguments, JSON_ARRAY, &prompt->schema_doc);
-    bay_err err = prompt->schema.len > 0 ? sdk_arguments_compile_prompt(prompt) : BAY_OK;
-    if (err == BAY_ERR_NOMEM) {
-        self->is_out_of_memory = true;
-    } else if (err == BAY_ERR_DUPLICATE) {
-        sdk_server_error(self, "prompt \"%s\": two arguments have one name", entry_name(prompt));
-    } else if (err != BAY_OK) {
-        sdk_server_error(self,
-                         "prompt \"%s\": an argument is an object with the string \"name\", and "
-                         "\"description\" (a string) and \"required\" (true or false) if wanted",
-                         entry_name(prompt));
-    }
-    return (bay_prompt *)prompt;
-}
-
 void bay_server_completion(bay_server *self, bay_handler_fn handler, void *user)
 {
     sdk_server_add(self, ENTRY_COMPLETION, "", NULL, handler, user);
@@ -437,6 +433,7 @@ bay_err bay_server_check(bay_server *self, bay_diag *diag)
         self->is_complete = true;
         sdk_apps_complete(self);
         sdk_skills_complete(self);
+        sdk_server_warn(self);
     }
     if (self == NULL || self->is_out_of_memory) {
         return diag_set(diag, BAY_ERR_NOMEM, "out of memory while the server was set up");

@@ -339,7 +339,8 @@ void sdk_server_write_capabilities(void *user, const mcp_revision *revision, jso
         json_key_lit(out, "prompts");
         json_put_raw(out, STR("{\"listChanged\":true}"));
     }
-    if (self->lists[ENTRY_COMPLETION].len > 0 && revision->id >= MCP_REV_2025_03_26) {
+    bool completes = self->lists[ENTRY_COMPLETION].len > 0 || self->choices != NULL;
+    if (completes && revision->id >= MCP_REV_2025_03_26) {
         json_key_lit(out, "completions");
         json_put_raw(out, STR("{}"));
     }

@@ -96,13 +96,13 @@ static int run(bay_server *server, int argc, char **argv)
 int bay_server_main(bay_server *server, int argc, char **argv)
 {
     bay_diag diag = {0};
+    program_begin(); /* warnings of the check are shown, too */
     if (bay_server_check(server, &diag) != BAY_OK) {
         program_print_errors(server != NULL ? &server->errors : NULL,
                              server == NULL || server->is_out_of_memory, &diag);
         bay_server_free(server);
         return PROGRAM_FAILED;
     }
-    program_begin();
     int status = run(server, argc, argv);
     bay_server_free(server);
     return status;

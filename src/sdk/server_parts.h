@@ -51,8 +51,6 @@ typedef struct argument_rule {
     bool is_required;
 } argument_rule;
 
-enum { SERVER_MAX_RULES = 256 };
-
 /* One registration. bay_tool is the public name of a pointer to one. */
 struct bay_tool {
     bay_server *server;
@@ -78,6 +76,8 @@ struct bay_tool {
     bay_str requires;    /* client capability or empty */
     bay_str scopes;      /* that its callers must have; or empty */
     json_doc schema_doc; /* of `schema` */
+    json_doc output_doc; /* of `output_schema` */
+    json_val wanted;     /* whose defaults and choices are applied; missing: of none */
     mcp_param_table param_table;
     argument_rule *rules;
     size_t rule_count;
@@ -155,7 +155,8 @@ struct bay_server {
     loop_timer tick;    /* the engine's; while serving */
     sdk_host host;      /* what serves it */
     announcements announcements;
-    struct bay_tool *checked; /* tools with schemas */
+    struct bay_tool *checked; /* tools and prompts with schemas */
+    struct bay_tool *choices; /* completes arguments with choices; NULL: there are none */
     schema_state checks;      /* loop only: scratch */
     size_t calls_under_way;   /* loop only */
     bay_call *idle_calls;     /* loop only: to be used again, bounded */
@@ -178,11 +179,10 @@ struct bay_server {
 
 struct bay_result {
     bay_call *call;
-    buf items;           /* content, contents, messages or values: elements without brackets */
-    buf meta;            /* _meta, or empty */
-    bay_str role;        /* of prompt messages */
-    json_val structured; /* of the next; missing: none */
-    arena structured_memory;
+    buf items;            /* content, contents, messages or values: elements without brackets */
+    buf meta;             /* _meta, or empty */
+    bay_str role;         /* of prompt messages */
+    bay_json *structured; /* an object; NULL: there is none */
     size_t count;
     size_t brace; /* where the brace stands that closes the element added last; 0: none to add to */
     size_t total; /* completion: bay_result_more */
@@ -206,6 +206,19 @@ struct bay_result {
 listen_policy sdk_server_policy(const bay_server *self);
 void sdk_server_error(bay_server *self, const char *format, ...) BAY_PRINTF(2, 3);
 void sdk_entry_error(const entry *self, const char *format, ...) BAY_PRINTF(2, 3);
+/* A tool whose input schema is not set yet; NULL: no memory, or no server. */
+entry *sdk_server_add_tool(bay_server *self, const char *name, const char *description,
+                           bay_handler_fn handler, void *user);
+/* Its schemas, which stand in its server's memory. */
+void sdk_tool_schema(entry *tool, bay_str text, const json_doc *document);
+void sdk_tool_output(entry *tool, bay_str text, const json_doc *document);
+
+/* server_fields.c: arguments with the defaults that they lack; BAY_ERR_NOMEM. */
+bay_err sdk_arguments_fill(const entry *item, arena *memory, json_val *arguments) BAY_MUST_CHECK;
+/* Does this entry complete the argument of that name itself? */
+bool sdk_has_choices(const entry *prompt, json_val argument);
+/* Words of schemas that mean nothing, into the log. */
+void sdk_server_warn(const bay_server *self);
 /* A copy in the server's memory; empty on failure, which is remembered. */
 bay_str sdk_server_keep(bay_server *self, const char *text);
 /* Keeps `text` if it is JSON of the wanted kind; else empty, and an error that says `whose`. */
@@ -261,17 +274,17 @@ const entry *sdk_server_find(const bay_server *self, entry_kind kind, bay_str ke
 extern const mcp_service sdk_server_service;
 
 /* arguments.c: what goes into a handler and what comes out of it, held against the schemas. */
-/* Compiles a tool's input schema, or its output schema. False: it is none, which was told as an
- * error of registration. */
-bool sdk_arguments_compile(entry *tool, const json_doc *schema, bool is_output);
-/* Reads a prompt's list of arguments. BAY_ERR_TYPE, BAY_ERR_DUPLICATE, BAY_ERR_NOMEM. */
+/* Compiles the input schema of a tool or prompt, or a tool's output schema. False: it is none, which
+ * was told as an error of registration. */
+bool sdk_arguments_compile(entry *item, json_val schema, bool is_output);
+/* The names of a prompt's arguments. BAY_ERR_NOMEM. */
 bay_err sdk_arguments_compile_prompt(entry *prompt) BAY_MUST_CHECK;
 void sdk_arguments_free(bay_server *server);
 /* The first required argument of a prompt that is missing; NULL: none. */
 const argument_rule *sdk_arguments_missing(const entry *prompt, json_val arguments);
 /* Loop only. BAY_ERR_INVALID with a text that a model can act on; BAY_ERR_NOMEM. */
 bay_err sdk_arguments_check(const entry *tool, json_val arguments, buf *out_text) BAY_MUST_CHECK;
-/* Any thread. BAY_ERR_INVALID: the structured content (empty: there is none) breaks the output
+/* Any thread. BAY_ERR_INVALID: the structured content (missing: there is none) breaks the output
  * schema, and the log says how; BAY_ERR_NOMEM. */
 bay_err sdk_output_check(const bay_call *call, json_val structured) BAY_MUST_CHECK;
 
@@ -283,6 +296,10 @@ front_verdict sdk_peer_identify(const bay_server *server, http_exchange *exchang
 void sdk_result_write_members(const bay_result *self, const mcp_revision *revision, buf *out);
 bay_str sdk_result_meta(const bay_result *self);      /* members of _meta; empty: none */
 const char *sdk_result_fault(const bay_result *self); /* NULL: it can be sent */
+/* The structured content, which was checked when it was given; missing: there is none. */
+json_val sdk_result_structured(const bay_result *self);
+/* What bay_call_reply_json is given. */
+void sdk_result_json(bay_result *self, bay_json *json);
 void sdk_result_init(bay_result *self, bay_call *call);
 /* _meta of the element added last, a raw object; revisions without it go without. */
 void sdk_result_element_meta(bay_result *self, bay_str meta);

@@ -131,6 +131,9 @@ static void call_tool(bay_server *self, mcp_request *request)
     buf_init(&complaint, SCHEMA_FAILURE_BYTES * 2);
     bay_err err = sdk_arguments_check(tool, arguments, &complaint);
     if (err == BAY_OK) {
+        err = sdk_arguments_fill(tool, request->memory, &arguments);
+    }
+    if (err == BAY_OK) {
         start(self, tool, request, arguments);
     } else if (err == BAY_ERR_NOMEM) {
         mcp_request_error(request, RPC_INTERNAL_ERROR, STR("Out of memory"), (bay_str){NULL, 0});
@@ -182,9 +185,22 @@ static void get_prompt(bay_server *self, mcp_request *request)
     const argument_rule *missing = sdk_arguments_missing(prompt, arguments);
     if (missing != NULL) {
         server_service_refuse(request, "Missing prompt argument", missing->name);
+        return;
+    }
+    buf complaint;
+    buf_init(&complaint, SCHEMA_FAILURE_BYTES * 2);
+    bay_err err = sdk_arguments_check(prompt, arguments, &complaint);
+    if (err == BAY_OK) {
+        err = sdk_arguments_fill(prompt, request->memory, &arguments);
+    }
+    if (err == BAY_ERR_INVALID) {
+        mcp_request_error(request, RPC_INVALID_PARAMS, buf_view(&complaint), (bay_str){NULL, 0});
+    } else if (err != BAY_OK) {
+        mcp_request_error(request, RPC_INTERNAL_ERROR, STR("Out of memory"), (bay_str){NULL, 0});
     } else if (mcp_request_admit(request, NULL)) {
         start(self, prompt, request, arguments);
     }
+    buf_fini(&complaint);
 }
 
 static void complete(bay_server *self, mcp_request *request)
@@ -205,14 +221,19 @@ static void complete(bay_server *self, mcp_request *request)
     if (target == NULL && !is_prompt) {
         target = sdk_server_find(self, ENTRY_RESOURCE, key);
     }
-    if (target == NULL || self->lists[ENTRY_COMPLETION].len == 0) {
+    const entry *completes =
+        self->lists[ENTRY_COMPLETION].len > 0 ? self->lists[ENTRY_COMPLETION].items[0] : NULL;
+    if (target != NULL && sdk_has_choices(target, json_get(argument, STR("name")))) {
+        completes = self->choices;
+    }
+    if (target == NULL || completes == NULL) {
         server_service_refuse(request, "Nothing to complete for", key);
         return;
     }
     request->name = key;
     request->call.shown = key;
     if (mcp_request_admit(request, NULL)) {
-        start(self, self->lists[ENTRY_COMPLETION].items[0], request, argument);
+        start(self, completes, request, argument);
     }
 }
 

@@ -219,8 +219,8 @@ static bool become_here(bay_call *call)
 
 bool bay_call_become_task(bay_call *call)
 {
-    if (call->task_id[0] != '\0') {
-        return true;
+    if (call == NULL || call->task_id[0] != '\0') {
+        return call != NULL;
     }
     const bay_server *server = call->server;
     if (call->entry->kind != ENTRY_TOOL || call->entry->task_mode == BAY_TASK_MODE_NEVER ||
@@ -252,7 +252,7 @@ bool bay_call_become_task(bay_call *call)
 
 bay_str bay_call_task(bay_call *call)
 {
-    return str_of(call->task_id);
+    return call != NULL ? str_of(call->task_id) : (bay_str){NULL, 0};
 }
 
 /* ---- all of them */

@@ -651,13 +651,23 @@ static void add_prompts(bay_server *server)
     bay_server_prompt(server, "test_simple_prompt", "A prompt without arguments.", NULL,
                       answer_text, prompt_text);
     bay_server_prompt(server, "test_prompt_with_arguments", "A prompt of two arguments.",
-                      "[{\"name\":\"arg1\",\"description\":\"The first\",\"required\":true},"
-                      "{\"name\":\"arg2\",\"description\":\"The second\",\"required\":true}]",
+                      (const bay_field[]){{.name = "arg1",
+                                           .type = BAY_TYPE_STRING,
+                                           .description = "The first",
+                                           .is_required = true},
+                                          {.name = "arg2",
+                                           .type = BAY_TYPE_STRING,
+                                           .description = "The second",
+                                           .is_required = true},
+                                          {0}},
                       prompt_arguments, NULL);
     bay_server_prompt(server, "test_prompt_with_embedded_resource",
                       "A prompt that holds a resource.",
-                      "[{\"name\":\"resourceUri\",\"description\":\"The address it gets\","
-                      "\"required\":true}]",
+                      (const bay_field[]){{.name = "resourceUri",
+                                           .type = BAY_TYPE_STRING,
+                                           .description = "The address it gets",
+                                           .is_required = true},
+                                          {0}},
                       prompt_resource, NULL);
     bay_server_prompt(server, "test_prompt_with_image", "A prompt that holds an image.", NULL,
                       prompt_image, NULL);

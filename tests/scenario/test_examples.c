@@ -195,13 +195,19 @@ static void prompts_are_filled_in_and_completed(void **state)
                                        "{\"language\":\"Greek\",\"text\":\"sea\"}", &reply, &diag),
                      BAY_OK);
     assert_int_equal(bay_reply_count(reply), 2);
-    assert_true(holds(bay_reply_text(reply, 0), "Translate into Greek: sea"));
+    assert_true(
+        holds(bay_reply_text(reply, 0), "Translate into Greek, as a newspaper would say it: sea"));
     assert_true(holds(bay_reply_role(reply, 1), "assistant"));
     bay_reply_free(reply);
     assert_int_equal(bay_client_complete(client, "translate", "language", "G", &reply, &diag),
                      BAY_OK);
     assert_int_equal(bay_reply_count(reply), 3);
     assert_true(holds(bay_reply_text(reply, 2), "Gujarati"));
+    bay_reply_free(reply);
+    assert_int_equal(bay_client_complete(client, "translate", "style", "a p", &reply, &diag),
+                     BAY_OK);
+    assert_int_equal(bay_reply_count(reply), 1);
+    assert_true(holds(bay_reply_text(reply, 0), "a pirate"));
     bay_reply_free(reply);
     bay_client_close(client);
 }

@@ -140,7 +140,9 @@ static inline void door_server_make(door_server *self, const char *prefix)
     bay_tool_task(bay_server_tool_schema(self->server, work, "d", empty, server_hold, self),
                   BAY_TASK_MODE_OPTIONAL);
     bay_server_tool_schema(self->server, touch, "d", empty, server_touch, self);
-    bay_server_prompt(self->server, prompt, "d", "[{\"name\":\"x\"}]", server_prompt, self);
+    bay_server_prompt(self->server, prompt, "d",
+                      (const bay_field[]){{.name = "x", .type = BAY_TYPE_STRING}, {0}},
+                      server_prompt, self);
     bay_server_completion(self->server, server_complete, self);
     bay_server_resource(self->server, "f:///a", "a", "d", "text/plain", server_reply, self);
     bay_server_resource(self->server, "f:///b", "b", "d", "text/plain", server_reply, self);

@@ -36,7 +36,7 @@ static inline void sweep_echo(bay_call *call, void *user)
     (void)user;
     bay_call_progress(call, 1, 2, "half \"way\"");
     bay_call_log(call, "warning", "look out");
-    bay_call_log_json(call, "info", "other", "{\"a\":[1,2.50]}");
+    bay_call_log_json(call, "info", "other", bay_json_of("{\"a\":[1,2.50]}"));
     bay_call_replyf(call, "got %.*s", BAY_STR(bay_call_str(call, "text")));
 }
 
@@ -59,7 +59,8 @@ static inline void sweep_structured(bay_call *call, void *user)
 {
     (void)user;
     bay_result *result = bay_result_new(call);
-    bay_result_structured(result, bay_call_true(call, "right") ? "{\"count\":1.50}" : "{}");
+    bay_result_structured(result,
+                          bay_call_bool_or(call, "right", false) ? "{\"count\":1.50}" : "{}");
     bay_call_finish(call, result);
 }
 
@@ -72,7 +73,7 @@ static inline void sweep_fail(bay_call *call, void *user)
 static inline void sweep_error(bay_call *call, void *user)
 {
     (void)user;
-    bay_call_error_data(call, -32001, "it broke", "{\"why\":\"because\"}");
+    bay_call_error_json(call, -32001, "it broke", bay_json_of("{\"why\":\"because\"}"));
 }
 
 /* Until "release" is called, or the server is freed. */
@@ -234,7 +235,7 @@ static inline void sweep_complete(bay_call *call, void *user)
 static inline void sweep_method(bay_call *call, void *user)
 {
     (void)user;
-    bay_call_finish_json(call, bay_call_has(call, "a") ? "{\"b\":[1]}" : "{}");
+    bay_call_finish_json(call, bay_json_of(bay_call_has(call, "a") ? "{\"b\":[1]}" : "{}"));
 }
 
 static inline void sweep_add_tools(bay_server *server, sweep_service *self)
@@ -283,8 +284,10 @@ static inline bay_server *sweep_server_new(sweep_service *self)
     bay_server_resource(server, "test://bytes", "bytes", NULL, NULL, sweep_read_bytes, NULL);
     bay_server_template(server, "test://item/{id}", "item", NULL, NULL, sweep_read_item, NULL);
     bay_server_ui(server, "ui://page", "page", "<p>page</p>", "{\"prefersBorder\":true}");
-    bay_server_prompt(server, "about", "A prompt", "[{\"name\":\"topic\",\"required\":true}]",
-                      sweep_prompt, NULL);
+    bay_server_prompt(
+        server, "about", "A prompt",
+        (const bay_field[]){{.name = "topic", .type = BAY_TYPE_STRING, .is_required = true}, {0}},
+        sweep_prompt, NULL);
     bay_server_completion(server, sweep_complete, NULL);
     bay_server_method(server, "example.com/method", sweep_method, NULL);
     bay_server_extension(server, "example.com/extension", "{\"a\":1}");

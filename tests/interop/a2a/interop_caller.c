@@ -160,9 +160,10 @@ static bool ended(peer *self, const char *id, bay_caller_reply **out)
     return failed(self, "the task does not end");
 }
 
-static void on_event(const bay_caller_reply *event, void *user)
+static void on_event(bay_caller_request *request, const bay_caller_reply *event, void *user)
 {
     peer *self = user;
+    (void)request;
     bay_caller_reply_kind kind = bay_caller_reply_kind_of(event);
     if (self->events++ == 0) {
         self->is_first_task = kind == BAY_CALLER_REPLY_KIND_TASK;

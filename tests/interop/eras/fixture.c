@@ -103,7 +103,8 @@ static void fail(bay_call *call, void *user)
 static void refuse(bay_call *call, void *user)
 {
     (void)user;
-    bay_call_error_data(call, -32050, "A code of its own", "{\"detail\":[1.0,\"\\u00e9\"]}");
+    bay_call_error_json(call, -32050, "A code of its own",
+                        bay_json_of("{\"detail\":[1.0,\"\\u00e9\"]}"));
 }
 
 /* ---- what happens during a call -------------------------------------------------------------- */
@@ -128,7 +129,7 @@ static void logs(bay_call *call, void *user)
     (void)user;
     bay_call_log(call, "debug", "too little");
     bay_call_log(call, "warning", "enough");
-    bay_call_log_json(call, "error", "fixture", "{\"code\":7.0,\"what\":\"\\u2603\"}");
+    bay_call_log_json(call, "error", "fixture", bay_json_of("{\"code\":7.0,\"what\":\"\\u2603\"}"));
     bay_call_reply(call, "logged");
 }
 
@@ -250,10 +251,12 @@ static void sample_tools(bay_call *call, void *user)
     bay_call_question_key(call, "model");
     bay_call_sample_json(
         call,
-        "{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":\"Which "
-        "weather?\"}}],\"maxTokens\":50,\"tools\":[{\"name\":\"weather\",\"description\":\"Tells "
-        "it.\",\"inputSchema\":{\"type\":\"object\",\"properties\":{\"city\":{\"type\":"
-        "\"string\"}}}}],\"toolChoice\":{\"mode\":\"required\"}}",
+        bay_json_of(
+            "{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":\"Which "
+            "weather?\"}}],\"maxTokens\":50,\"tools\":[{\"name\":\"weather\",\"description\":"
+            "\"Tells "
+            "it.\",\"inputSchema\":{\"type\":\"object\",\"properties\":{\"city\":{\"type\":"
+            "\"string\"}}}}],\"toolChoice\":{\"mode\":\"required\"}}"),
         tell_sample, NULL);
 }
 
@@ -329,7 +332,7 @@ static void touch(bay_call *call, void *user)
 
 static void grow(bay_call *call, void *user)
 {
-    bay_tool_enable(user, bay_call_true(call, "wanted"));
+    bay_tool_enable(user, bay_call_bool_or(call, "wanted", false));
     bay_call_reply(call, "done");
 }
 
@@ -487,7 +490,10 @@ static void add_resources_and_prompts(bay_server *server)
                         "text/plain", read_item, NULL);
     bay_prompt *prompt = bay_server_prompt(
         server, "greet", "Greets somebody.",
-        "[{\"name\":\"name\",\"description\":\"Whom\",\"required\":true}]", greet, NULL);
+        (const bay_field[]){
+            {.name = "name", .type = BAY_TYPE_STRING, .description = "Whom", .is_required = true},
+            {0}},
+        greet, NULL);
     bay_prompt_title(prompt, "Greeting");
     bay_server_prompt(server, "ask", "Asks for a form first.", NULL, ask_form, NULL);
     bay_server_completion(server, complete, NULL);

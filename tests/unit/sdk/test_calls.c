@@ -373,8 +373,8 @@ static void arguments_are_read_as_they_are(void **state)
     assert_int_equal(bay_call_double(kept, "t", &number), BAY_ERR_TYPE);
     assert_int_equal(bay_call_double(kept, "f", &number), BAY_OK);
     assert_true(number > 2.4 && number < 2.6);
-    assert_true(bay_call_true(kept, "t"));
-    assert_false(bay_call_true(kept, "i"));
+    assert_true(bay_call_bool_or(kept, "t", false));
+    assert_false(bay_call_bool_or(kept, "i", false));
     assert_true(bay_call_has(kept, "n"));
     assert_false(bay_call_has(kept, "absent"));
     assert_true(str_starts(bay_call_arguments(kept), STR("{\"s\":")));
@@ -482,7 +482,7 @@ static void answer_broken(bay_call *call, void *user)
     if (user != NULL) {
         bay_result_structured(result, user);
     }
-    if (bay_call_true(call, "fails")) {
+    if (bay_call_bool_or(call, "fails", false)) {
         bay_result_error(result);
     }
     bay_call_finish(call, result);
@@ -503,8 +503,10 @@ static void null_stands_for_no_arguments(void **state)
     bay_server_tool_schema(server, "t", NULL, NULL, say_arguments, NULL);
     bay_server_tool_schema(server, "strict", NULL, strict, say_arguments, NULL);
     bay_server_prompt(server, "p", NULL, NULL, reply_ok, NULL);
-    bay_server_prompt(server, "strict", NULL, "[{\"name\":\"a\",\"required\":true}]", reply_ok,
-                      NULL);
+    bay_server_prompt(
+        server, "strict", NULL,
+        (const bay_field[]){{.name = "a", .type = BAY_TYPE_STRING, .is_required = true}, {0}},
+        reply_ok, NULL);
     rig_start(&on, server);
     for (size_t i = 0; i < ARRAY_LEN(all_revisions); i++) {
         rig_client(&on, all_revisions[i]);

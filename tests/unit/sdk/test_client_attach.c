@@ -61,7 +61,9 @@ static bay_server *make_server(bay_call **kept)
     bay_server_tool_schema(server, "fails", "Fails.", "{\"type\":\"object\"}", fails, NULL);
     bay_server_tool_schema(server, "waits", "Waits.", "{\"type\":\"object\"}", waits, kept);
     bay_server_resource(server, "x:a", "a", "A.", "text/plain", reads, NULL);
-    bay_server_prompt(server, "greet", "Greets.", "[{\"name\":\"who\"}]", completes, NULL);
+    bay_server_prompt(server, "greet", "Greets.",
+                      (const bay_field[]){{.name = "who", .type = BAY_TYPE_STRING}, {0}}, completes,
+                      NULL);
     bay_server_completion(server, completes, NULL);
     return server;
 }

@@ -227,8 +227,8 @@ static void answer_thrice(void *argument)
     atomic_fetch_add(&call->references, 1); /* as if it still had it */
     bay_call_reply(call, "first");
     bay_call_fail(call, "second");
-    bay_call_error_data(call, 1, "third", "{}");
-    bay_call_finish_json(call, "{}");
+    bay_call_error_json(call, 1, "third", bay_json_of("{}"));
+    bay_call_finish_json(call, bay_json_of("{}"));
     bay_call_not_found(call);
     bay_call_finish(call, NULL);
     sdk_call_unref(call);
@@ -276,12 +276,12 @@ static void an_answer_after_a_cancel_is_dropped(void **state)
 
 static void err_with_data(bay_call *call, void *user)
 {
-    bay_call_error_data(call, -32001, "wrong \"call\"", user);
+    bay_call_error_json(call, -32001, "wrong \"call\"", bay_json_of(user));
 }
 
 static void finish_as_json(bay_call *call, void *user)
 {
-    bay_call_finish_json(call, user);
+    bay_call_finish_json(call, bay_json_of(user));
 }
 
 static void errors_have_data_and_results_are_whole(void **state)
@@ -331,12 +331,12 @@ static void errors_have_data_and_results_are_whole(void **state)
 static void log_objects(bay_call *call, void *user)
 {
     (void)user;
-    bay_call_log_json(call, "error", NULL, " {\"n\":1.50} ");
-    bay_call_log_json(call, "error", "own", "[1]");
-    bay_call_log_json(call, "error", "own", "no JSON");
-    bay_call_log_json(call, "error", "own", NULL);
-    bay_call_log_json(call, "loud", "own", "1");
-    bay_call_log_json(call, "debug", "own", "1");
+    bay_call_log_json(call, "error", NULL, bay_json_of(" {\"n\":1.50} "));
+    bay_call_log_json(call, "error", "own", bay_json_of("[1]"));
+    bay_call_log_json(call, "error", "own", bay_json_of("no JSON"));
+    bay_call_log_json(call, "error", "own", bay_json_of(NULL));
+    bay_call_log_json(call, "loud", "own", bay_json_of("1"));
+    bay_call_log_json(call, "debug", "own", bay_json_of("1"));
     bay_call_reply(call, "done");
 }
 

@@ -167,7 +167,7 @@ static void others_go_to_that_of_the_process(void **state)
 
 static void answer_badly(void *argument)
 {
-    bay_call_error_data(argument, -32001, "no", "{");
+    bay_call_error_json(argument, -32001, "no", bay_json_of("{"));
 }
 
 static bay_call *held;

@@ -54,7 +54,7 @@ static void complete(bay_call *call, void *user)
 static void reply_nothing(bay_call *call, void *user)
 {
     (void)user;
-    bay_call_finish_json(call, "{}");
+    bay_call_finish_json(call, bay_json_of("{}"));
 }
 
 /* NULL: what was registered so far is lost for lack of memory, and said so. */
@@ -85,7 +85,10 @@ static bay_server *set_up(void)
     bay_server_extension(server, "x.example/a", "{\"a\":1}");
     bay_server_method(server, "example/method", reply_nothing, NULL);
     bay_server_template(server, "y:{a}", "a", "d", "text/plain", read_variable, NULL);
-    bay_server_prompt(server, "p", "d", "[{\"name\":\"a\",\"required\":true}]", reply_ok, NULL);
+    bay_server_prompt(
+        server, "p", "d",
+        (const bay_field[]){{.name = "a", .type = BAY_TYPE_STRING, .is_required = true}, {0}},
+        reply_ok, NULL);
     bay_server_completion(server, complete, NULL);
     bay_diag diag = {0};
     if (bay_server_check(server, &diag) != BAY_OK) {

@@ -42,7 +42,9 @@ static void begin(rig *on, bay_handler_fn handler)
     bay_server_tool_schema(server, "u", NULL, NULL, handler, NULL);
     bay_server_resource(server, "x:a", "a", NULL, NULL, handler, NULL);
     bay_server_resource(server, "x:b", "b", NULL, NULL, handler, NULL);
-    bay_server_prompt(server, "t", NULL, "[{\"name\":\"p\"}]", handler, NULL);
+    bay_server_prompt(server, "t", NULL,
+                      (const bay_field[]){{.name = "p", .type = BAY_TYPE_STRING}, {0}}, handler,
+                      NULL);
     bay_server_completion(server, handler, NULL);
     runs = 0;
     rig_start(on, server);
@@ -530,7 +532,9 @@ static void completions_do_not_ask(void **state)
     (void)state;
     rig on;
     bay_server *server = bay_server_new("s", "1");
-    bay_server_prompt(server, "p", NULL, "[{\"name\":\"a\"}]", complete_by_asking, NULL);
+    bay_server_prompt(server, "p", NULL,
+                      (const bay_field[]){{.name = "a", .type = BAY_TYPE_STRING}, {0}},
+                      complete_by_asking, NULL);
     bay_server_completion(server, ask_in_completion, NULL);
     rig_start(&on, server);
     rig_client_with(&on, "2026-07-28", EVERY_QUESTION);

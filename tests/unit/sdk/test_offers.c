@@ -181,9 +181,12 @@ static void prompts_are_put_together(void **state)
     (void)state;
     rig on;
     bay_server *server = new_server();
-    bay_server_prompt(server, "p", "About \"it\"",
-                      "[{\"name\":\"c\\u0069ty\",\"required\":true},{\"name\":\"way\"}]", converse,
-                      NULL);
+    bay_server_prompt(
+        server, "p", "About \"it\"",
+        (const bay_field[]){{.name = "city", .type = BAY_TYPE_STRING, .is_required = true},
+                            {.name = "way", .type = BAY_TYPE_STRING},
+                            {0}},
+        converse, NULL);
     bay_server_prompt(server, "plain", NULL, NULL, reply_ok, NULL);
     bay_server_prompt(server, "fails", NULL, NULL, read_failure, NULL);
     rig_start(&on, server);
@@ -247,7 +250,9 @@ static void completion_gives_at_most_a_hundred(void **state)
     (void)state;
     rig on;
     bay_server *server = new_server();
-    bay_server_prompt(server, "p", NULL, "[{\"name\":\"a\"}]", reply_ok, NULL);
+    bay_server_prompt(server, "p", NULL,
+                      (const bay_field[]){{.name = "a", .type = BAY_TYPE_STRING}, {0}}, reply_ok,
+                      NULL);
     bay_server_template(server, "x:{a}", "n", NULL, NULL, show_variables, NULL);
     bay_server_completion(server, complete, NULL);
     rig_start(&on, server);
@@ -298,7 +303,9 @@ static bay_server *detailed_server(void)
     bay_resource_size(resource, 12345678901);
     resource = bay_server_template(server, "x:{a}", "B", NULL, NULL, reply_ok, NULL);
     bay_resource_title(resource, "Many");
-    bay_prompt *prompt = bay_server_prompt(server, "p", "d", "[{\"name\":\"a\"}]", reply_ok, NULL);
+    bay_prompt *prompt = bay_server_prompt(
+        server, "p", "d", (const bay_field[]){{.name = "a", .type = BAY_TYPE_STRING}, {0}},
+        reply_ok, NULL);
     bay_prompt_title(prompt, "Prompt");
     bay_prompt_icons(prompt, ICONS);
     bay_prompt_meta(prompt, META_OF("prompt"));

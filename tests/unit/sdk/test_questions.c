@@ -157,7 +157,7 @@ static void ask_kind(bay_call *call, void *user)
     } else if (str_eq(kind, STR("sample"))) {
         bay_call_sample(call, "Say \"hi\"", 5, see_and_reply, NULL);
     } else if (str_eq(kind, STR("tools"))) {
-        bay_call_sample_json(call, " {\"messages\":[],\"maxTokens\":1,\"tools\":[]} ",
+        bay_call_sample_json(call, bay_json_of(" {\"messages\":[],\"maxTokens\":1,\"tools\":[]} "),
                              see_and_reply, NULL);
     } else if (str_eq(kind, STR("roots"))) {
         bay_call_roots(call, see_and_reply, NULL);
@@ -166,7 +166,7 @@ static void ask_kind(bay_call *call, void *user)
     } else if (str_eq(kind, STR("bad form"))) {
         bay_call_elicit_schema(call, "m", "{\"type\":17}", see_and_reply, NULL);
     } else if (str_eq(kind, STR("no params"))) {
-        bay_call_sample_json(call, "{", see_and_reply, NULL);
+        bay_call_sample_json(call, bay_json_of("{"), see_and_reply, NULL);
     } else {
         bay_call_elicit_schema(call, "m", NULL, see_and_reply, NULL);
     }

@@ -142,23 +142,17 @@ static void uris_are_checked(void **state)
 static void prompt_arguments_are_checked(void **state)
 {
     (void)state;
-    static const char *const lists[] = {"[1]",
-                                        "[{}]",
-                                        "[{\"name\":1}]",
-                                        "[{\"name\":\"a\",\"required\":\"yes\"}]",
-                                        "[{\"name\":\"a\",\"description\":1}]",
-                                        "[{\"name\":\"a\",\"title\":[]}]"};
-    for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
-        bay_server *server = bay_server_new("s", "1");
-        bay_server_prompt(server, "p", NULL, lists[i], reply_ok, NULL);
-        assert_has(text_of(server), "prompt \"p\": an argument is an object with the string");
-        bay_server_free(server);
-    }
-    BAD("prompt \"p\": two arguments have one name",
-        bay_server_prompt(server, "p", NULL, "[{\"name\":\"a\"},{\"name\":\"\\u0061\"}]", reply_ok,
-                          NULL));
-    BAD("prompt \"p\": the argument list must be a JSON array",
-        bay_server_prompt(server, "p", NULL, "{}", reply_ok, NULL));
+    static const bay_field number[] = {{"a", BAY_TYPE_INTEGER, "d", .is_required = true}, {0}};
+    static const bay_field twice[] = {
+        {.name = "a", .type = BAY_TYPE_STRING}, {.name = "a", .type = BAY_TYPE_STRING}, {0}};
+    static const bay_field nameless[] = {{.name = "", .type = BAY_TYPE_STRING}, {0}};
+    BAD("prompt \"p\": the table of arguments: the field \"a\" is no string, as arguments of "
+        "prompts are",
+        bay_server_prompt(server, "p", NULL, number, reply_ok, NULL));
+    BAD("prompt \"p\": the table of arguments: the field \"a\" stands twice in its table",
+        bay_server_prompt(server, "p", NULL, twice, reply_ok, NULL));
+    BAD("prompt \"p\": the table of arguments: the field \"\" has no name",
+        bay_server_prompt(server, "p", NULL, nameless, reply_ok, NULL));
 }
 
 static void every_error_is_kept(void **state)

@@ -280,7 +280,7 @@ static void echo(bay_call *call, void *user)
     char json[256];
     (void)snprintf(json, sizeof(json), "{\"method\":\"%.*s\",\"given\":\"%.*s\"}", BAY_STR(name),
                    BAY_STR(given));
-    bay_call_finish_json(call, json);
+    bay_call_finish_json(call, bay_json_of(json));
 }
 
 static void refuse(bay_call *call, void *user)

@@ -17,7 +17,7 @@ static void keep(bay_call *call, void *user)
 static void break_down(bay_call *call, void *user)
 {
     (void)user;
-    bay_call_error_data(call, -32000, "broken", "{\"part\":7}");
+    bay_call_error_json(call, -32000, "broken", bay_json_of("{\"part\":7}"));
 }
 
 static void fail_softly(bay_call *call, void *user)
