@@ -63,6 +63,16 @@ if(CMOCKA)
         if(target STREQUAL "test_scenario_run_python")
             add_dependencies(${target} example_run_python)
         endif()
+        if(target STREQUAL "test_sdk_any_argument") # a call of each function that the headers declare
+            file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/include/patchbay/*.h)
+            add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/generated/any_calls.h
+                COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/generated
+                COMMAND ${CMAKE_SOURCE_DIR}/tools/abi --calls ${CMAKE_BINARY_DIR}/generated/any_calls.h
+                DEPENDS ${headers} ${CMAKE_SOURCE_DIR}/tools/abi
+                VERBATIM)
+            target_sources(${target} PRIVATE ${CMAKE_BINARY_DIR}/generated/any_calls.h)
+            target_include_directories(${target} PRIVATE ${CMAKE_BINARY_DIR}/generated)
+        endif()
         if(target MATCHES "_sandbox|_left_behind")
             add_dependencies(${target} escape_server)
         endif()
@@ -110,6 +120,7 @@ endif()
 add_test(NAME project/guide COMMAND ${CMAKE_SOURCE_DIR}/tools/check-guide ${CMAKE_SOURCE_DIR})
 add_test(NAME project/limits COMMAND ${CMAKE_SOURCE_DIR}/tools/check-limits ${CMAKE_SOURCE_DIR})
 add_test(NAME project/reference COMMAND ${CMAKE_SOURCE_DIR}/tools/reference --check)
+add_test(NAME project/abi COMMAND ${CMAKE_SOURCE_DIR}/tests/abi/run $<TARGET_FILE:patchbay_shared>)
 add_test(NAME project/symbols COMMAND ${CMAKE_SOURCE_DIR}/tools/check-symbols
     $<TARGET_FILE:patchbay_shared> ${bay_archive})
 

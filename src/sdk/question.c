@@ -25,8 +25,6 @@ struct bay_answer {
 
 /* ---- asking: the handler's thread */
 
-static const json_limits question_limits = {CALL_MAX_QUESTION, 64, 1 << 17};
-
 static question *question_new(bay_call *call, question_kind kind, json_val params)
 {
     question *self = mem_zalloc(sizeof(*self));
