@@ -78,6 +78,93 @@ static void put_skills(json_writer *writer, json_val skills)
     json_close_array(writer);
 }
 
+/* ---- security -------------------------------------------------------------------------------- */
+
+static void put_requirement(json_writer *writer, bay_str scheme, const agents_security *security,
+                            bool has_scopes)
+{
+    json_open_object(writer);
+    json_key_lit(writer, "schemes");
+    json_open_object(writer);
+    json_key(writer, scheme);
+    json_open_object(writer);
+    json_key_lit(writer, "list");
+    json_open_array(writer);
+    for (size_t i = 0; has_scopes && i < security->scope_count; i++) {
+        json_put_str(writer, security->scopes[i]);
+    }
+    json_close_array(writer);
+    json_close_object(writer);
+    json_close_object(writer);
+    json_close_object(writer);
+}
+
+/* "oauth", "oauth2", … */
+static bay_str issuer_name(size_t index, char out[32])
+{
+    buf name = {.at = out, .cap = 32, .max = 32};
+    buf_lit(&name, "oauth");
+    if (index > 0) {
+        buf_uint(&name, index + 1);
+    }
+    return buf_view(&name);
+}
+
+static void put_issuer(json_writer *writer, bay_str issuer)
+{
+    buf url;
+    buf_init(&url, 16 << 10);
+    buf_str(&url, issuer);
+    buf_lit(&url, "/.well-known/openid-configuration");
+    json_open_object(writer);
+    json_key_lit(writer, "openIdConnectSecurityScheme");
+    json_open_object(writer);
+    put_pair(writer, STR("openIdConnectUrl"), buf_view(&url));
+    json_close_object(writer);
+    json_close_object(writer);
+    writer->out->err = writer->out->err == BAY_OK ? url.err : writer->out->err;
+    buf_fini(&url);
+}
+
+/* What the agent itself wants is the gateway's to bring; callers bring what the gateway wants. */
+static void put_security(json_writer *writer, const agents_security *security)
+{
+    char name[32];
+    if (security->issuer_count == 0 && !security->has_keys && !security->has_certificates) {
+        return;
+    }
+    json_key_lit(writer, "securitySchemes");
+    json_open_object(writer);
+    for (size_t i = 0; i < security->issuer_count; i++) {
+        json_key(writer, issuer_name(i, name));
+        put_issuer(writer, security->issuers[i]);
+    }
+    if (security->has_keys) {
+        json_key_lit(writer, "key");
+        json_put_raw(writer, STR("{\"apiKeySecurityScheme\":{\"location\":\"header\",\"name\":"
+                                 "\"X-API-Key\"}}"));
+    }
+    if (security->has_certificates) {
+        json_key_lit(writer, "certificate");
+        json_put_raw(writer, STR("{\"mtlsSecurityScheme\":{}}"));
+    }
+    json_close_object(writer);
+    json_key_lit(writer, "securityRequirements");
+    json_open_array(writer);
+    for (size_t i = 0; i < security->issuer_count; i++) {
+        put_requirement(writer, issuer_name(i, name), security, true);
+    }
+    if (security->has_keys) {
+        put_requirement(writer, STR("key"), security, false);
+    }
+    if (security->has_certificates) {
+        put_requirement(writer, STR("certificate"), security, false);
+    }
+    json_close_array(writer);
+}
+
+/* ---- rewriting ------------------------------------------------------------------------------- */
+
 /* What the agent can, but for what this reader of the card has nothing of. */
 static void put_capabilities(json_writer *writer, json_val capabilities)
 {
@@ -105,6 +192,7 @@ void agents_card_rewrite(bay_str name, json_val card, const agents_public *publi
         put_capabilities(writer, capabilities);
     }
     put_interfaces(writer, name, public);
+    put_security(writer, &public->security);
     put_skills(writer, json_get(card, STR("skills")));
     json_close_object(writer);
 }

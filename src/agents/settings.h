@@ -56,6 +56,16 @@ typedef struct agents_settings {
 } agents_settings;
 
 /* What is the same for all agents of a gateway. */
+/* What callers of the gateway have to bring: its cards declare it. One kind of them is enough. */
+typedef struct agents_security {
+    const bay_str *issuers; /* of access tokens */
+    size_t issuer_count;
+    const bay_str *scopes; /* that every token needs */
+    size_t scope_count;
+    bool has_keys; /* API keys */
+    bool has_certificates;
+} agents_security;
+
 typedef struct agents_public {
     bay_str base;        /* "https://gateway.example" */
     bay_str grpc;        /* "gateway.example:443"; "": gRPC is not served */
@@ -68,6 +78,7 @@ typedef struct agents_public {
     size_t webhook_rule_count;
     bay_str via;          /* the gateway's name in the Via of what it passes on; "": none is sent */
     bool relays_webhooks; /* all are told by the gateway, also where the agent could */
+    agents_security security;
 } agents_public;
 
 #endif

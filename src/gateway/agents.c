@@ -22,6 +22,7 @@ typedef struct shared {
     jose_key *key;
     address_rules *webhooks;
     agents_public public;
+    bay_str issuers[CONFIG_ISSUERS];
     char base[4096];
     char grpc[ADDRESS_BYTES];
     char jku[4200];
@@ -100,6 +101,10 @@ static void write_public(const worker *self, shared *of)
     a2a_http_router_write_grpc(buf_view(&base), &grpc);
     buf_str(&jku, buf_view(&base));
     buf_lit(&jku, "/a2a/keys.json");
+    const config_auth *auth = &of->config->auth;
+    for (size_t i = 0; i < auth->issuer_count; i++) {
+        of->issuers[i] = auth->issuers[i].url;
+    }
     of->public = (agents_public){
         .base = buf_view(&base),
         .grpc = buf_view(&grpc),
@@ -112,6 +117,12 @@ static void write_public(const worker *self, shared *of)
         .webhook_rule_count = settings->webhooks.count,
         .relays_webhooks = settings->relay_webhooks,
         .via = str_of(self->gateway->via),
+        .security = {.issuers = of->issuers,
+                     .issuer_count = auth->issuer_count,
+                     .scopes = auth->scopes.at,
+                     .scope_count = auth->scopes.count,
+                     .has_keys = auth->api_keys,
+                     .has_certificates = auth->certificates},
     };
 }
 
@@ -263,6 +274,8 @@ bool worker_agent_stays(const worker *self, const config *next, bay_str name)
     const config_agent *known = old != NULL ? config_agent_find(old, name) : NULL;
     return known != NULL && agent != NULL && !known->is_disabled && !agent->is_disabled &&
            config_equal_agent(known, agent) && config_equal_a2a(&old->a2a, &next->a2a) &&
+           config_equal_auth(&old->auth, &next->auth) &&
+           str_eq(old->public_url, next->public_url) &&
            self->agents_files[known - old->agents] == files_of(next, agent);
 }
 

@@ -480,6 +480,34 @@ static void who_is_blocked_stays_out(void **state)
 
 /* ---- more ------------------------------------------------------------------------------------ */
 
+/* What is demanded is declared: the caller of an agent reads it in the card. */
+static void cards_declare_what_callers_bring(void **state)
+{
+    (void)state;
+    gateway_rig self;
+    open_gateway(
+        &self,
+        "{" TIMES "'store':'%s','auth':{" ONE_ISSUER(
+            "") ",'apiKeys':true,'scopes':['use']},'agents':{'helper':{'tools':['*']}}," SERVERS
+                "}",
+        store_path, keys_path);
+    said it = ask(&self, "GET", "/a2a/helper/.well-known/agent-card.json", "A2A-Version: 1.0\r\n");
+    expect(&it, 200,
+           "\"oauth\":{\"openIdConnectSecurityScheme\":{\"openIdConnectUrl\":\"" ISSUER
+           "/.well-known/openid-configuration\"}}");
+    expect(&it, 200, "\"key\":{\"apiKeySecurityScheme\":{");
+    expect(&it, 200, "\"securityRequirements\":[{\"schemes\":{\"oauth\":{\"list\":[\"use\"]}}},");
+    it = ask(&self, "POST", "/a2a/helper",
+             "Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}");
+    expect(&it, 401, "/.well-known/oauth-protected-resource/a2a/helper\"");
+    reload(&self, "{" TIMES "'store':'%s','agents':{'helper':{'tools':['*']}}," SERVERS "}",
+           store_path);
+    it = ask(&self, "GET", "/a2a/helper/.well-known/agent-card.json", "A2A-Version: 1.0\r\n");
+    expect(&it, 200, "\"name\":");
+    expect_without(&it, "securitySchemes");
+    rig_close(&self);
+}
+
 static void an_address_that_fails_often_waits(void **state)
 {
     (void)state;
@@ -583,6 +611,7 @@ int main(void)
         cmocka_unit_test(a_profile_may_demand_other_things),
         cmocka_unit_test(an_api_key_is_as_good_as_its_row),
         cmocka_unit_test(who_is_blocked_stays_out),
+        cmocka_unit_test(cards_declare_what_callers_bring),
         cmocka_unit_test(an_address_that_fails_often_waits),
         cmocka_unit_test(a_reload_changes_who_comes_in),
         cmocka_unit_test(from_elsewhere_the_address_must_be_said),
