@@ -38,6 +38,7 @@ bay_err worker_auth_new(struct worker *of, const gateway_auth *auth, store *keys
                         bay_diag *diag) BAY_MUST_CHECK;
 /* Requests that wait are answered 503. NULL is fine. */
 void worker_auth_free(worker_auth *self);
+const gateway_auth *worker_auth_of(const worker_auth *self);
 /* Is it the path of a profile with an `auth` of its own? */
 bool worker_auth_is_apart(const worker_auth *self, bay_str path);
 /* As front_options.identify. */

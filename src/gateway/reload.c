@@ -152,13 +152,19 @@ static void make_proxies(reload *self, worker *on)
     }
 }
 
+/* Nothing of it changed: requests whose check waits go on waiting. */
+static bool keeps_auth(const reload *self, const worker *on)
+{
+    return self->auth == NULL || on->server == NULL ||
+           (on->auth != NULL && worker_auth_of(on->auth) == self->auth);
+}
+
 /* Without it nobody comes in: the earlier guards may let in whom the new ones refuse. */
 static void make_auth(reload *self, worker *on)
 {
     bay_diag diag = {.text = "out of memory"};
-    if (self->auth != NULL && on->server != NULL &&
-        worker_auth_new(on, self->auth, session_store_rows(on->sessions), &self->auths[on->index],
-                        &diag) != BAY_OK) {
+    if (!keeps_auth(self, on) && worker_auth_new(on, self->auth, session_store_rows(on->sessions),
+                                                 &self->auths[on->index], &diag) != BAY_OK) {
         atomic_fetch_add(&self->failures, 1);
         LOG(LOG_ERROR, "gateway",
             "who calls cannot be checked, so this worker answers everybody with 503 until the next "
@@ -175,7 +181,7 @@ static void make_new(reload *self, worker *on)
 
 static void swap_auth(reload *self, worker *on)
 {
-    if (self->auth != NULL && on->server != NULL) {
+    if (!keeps_auth(self, on)) {
         worker_auth_free(on->auth);
         on->auth = self->auths[on->index];
         self->auths[on->index] = NULL;

@@ -258,3 +258,8 @@ void worker_auth_free(worker_auth *self)
     gateway_auth_unref(self->auth);
     mem_free(self);
 }
+
+const gateway_auth *worker_auth_of(const worker_auth *self)
+{
+    return self->auth;
+}
