@@ -1,6 +1,6 @@
-/* The door: which form, which method, what the tables of the form make of it, and then the check
- * that all forms end in. What a form's reader writes is text, and is read again: an older peer pays
- * for that, 1.0 passes with the check alone. */
+/* The entry points of translation: which form, which method, the form's tables, and then the check
+ * that all forms end in. What an older form's reader writes is text, which is parsed again; 1.0 is
+ * only checked. */
 #include "a2a/dialect_walk.h"
 #include "json/build.h"
 
@@ -34,7 +34,7 @@ static const dialect_forms *forms_of(a2a_form form)
 /* ---- reading -----------------------------------------------------------------------------------
  */
 
-/* `text` when it is normal, else its normal form, appended. */
+/* `text` if it is in normal form, otherwise its normal form, appended. */
 static bay_err normalise(a2a_type type, json_val value, buf *out, a2a_fault *fault)
 {
     bool is_normal = false;
@@ -46,7 +46,7 @@ static bay_err normalise(a2a_type type, json_val value, buf *out, a2a_fault *fau
     return err;
 }
 
-/* How the last check names what a peer of 0.x calls otherwise. */
+/* The names that faults use for what peers of 0.x call differently. */
 static const struct {
     bay_str ours;
     bay_str theirs;
@@ -81,7 +81,7 @@ static void rename_fault(a2a_fault *fault)
 
 typedef struct reading {
     a2a_form form;
-    a2a_type theirs; /* of package a2a.v1, else A2A_TYPE_NONE */
+    a2a_type theirs; /* of package a2a.v1, otherwise A2A_TYPE_NONE */
     a2a_type ours;
     dialect_turn *turn; /* NULL in 1.0 */
 } reading;
@@ -108,7 +108,7 @@ static bay_err translate(const reading *self, json_val value, arena *memory, jso
     return err;
 }
 
-/* `value` itself where nothing of it has to change, else one in `memory`. */
+/* `value` itself if nothing of it has to change, otherwise a value in `memory`. */
 static bay_err view_form(const reading *self, json_val value, arena *memory, json_val *out,
                          bool *out_is_last, a2a_fault *fault)
 {
@@ -158,7 +158,7 @@ static bay_err refuse_method(a2a_fault *fault, a2a_method method)
                          BAY_STR(a2a_methods[method].name));
 }
 
-/* Params and results may be left out where nothing in them is due. */
+/* Params and results may be omitted if nothing in them is required. */
 static json_val given_or_empty(json_val value)
 {
     return json_is(value, JSON_MISSING) ? json_empty_object() : value;
@@ -313,7 +313,7 @@ static bay_err write_form(const writing *self, json_val value, buf *out)
     return err;
 }
 
-/* `value` itself in 1.0, else one in `memory`. */
+/* `value` itself in 1.0, otherwise a value in `memory`. */
 static bay_err form_view(const writing *self, json_val value, arena *memory, json_val *out)
 {
     json_builder made;
@@ -404,7 +404,7 @@ bay_err a2a_event_in_form(a2a_form form, json_val event, bool is_last, arena *me
     return form_view(&self, event, memory, out);
 }
 
-/* 0.3 has one body for webhooks, whatever the binding they were registered by. */
+/* 0.3 has one body for webhooks, whichever binding registered them. */
 bay_err a2a_push_write(a2a_form form, json_val event, json_val task, buf *out)
 {
     if (form == A2A_FORM_1_0) {

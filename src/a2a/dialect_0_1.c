@@ -1,10 +1,10 @@
 /* The form of 0.1: tasks whose ids clients make, sessions, parts with `type`, artifacts by index,
- * and nothing but tasks. A message as an answer is a completed task's status message; a task as an
- * event is an update of its status. What that leaves out is kept in metadata, so that 1.0 behind a
- * translation through 0.1 gets back what it said.
+ * and only tasks as results. A message as an answer becomes the status message of a completed task;
+ * a task as an event becomes an update of its status. What has no place is kept in metadata, so
+ * that a peer of 1.0 behind a translation through 0.1 gets it back.
  *
- * Messages of 0.1 have no ids: those it sends get new ones.
- * Source: A2A 0.1.0 sections 6 and 7 and its JSON schema. */
+ * Messages of 0.1 have no ids: received ones get new ones. Source: A2A 0.1.0 sections 6 and 7 and
+ * its JSON schema. */
 #include "a2a/dialect_walk.h"
 #include "base/rand.h"
 
@@ -38,7 +38,7 @@ static const dialect_kept message_kept[] = {
     {DIALECT_KEY("extensions"), STR_INIT("extensions")},
     {DIALECT_KEY("referenceTaskIds"), STR_INIT("referenceTaskIds")},
 };
-/* Of a message that is sent: its task and session stand beside it. */
+/* Of a message that is sent: its task and session are beside it. */
 static const dialect_kept sent_kept[] = {
     {DIALECT_KEY("messageId"), STR_INIT("messageId")},
     {DIALECT_KEY("contextId"), STR_INIT("")},
@@ -83,7 +83,7 @@ DIALECT_ARRAY(messages, message)
 /* ---- artifacts ---------------------------------------------------------------------------------
  */
 
-/* Ids that are small numbers are their index, all others have their place in the task, or 0. */
+/* Ids that are small numbers are their index; others get their place in the task, or 0. */
 static uint64_t index_of(const dialect *self, json_val artifact)
 {
     enum { MOST_DIGITS = 9 };
@@ -171,7 +171,7 @@ DIALECT_ARRAY(artifacts, artifact)
 /* ---- status ------------------------------------------------------------------------------------
  */
 
-/* What 0.1 calls the states that came later. */
+/* The 0.1 name for a newer state. */
 static a2a_state older_state(a2a_state state)
 {
     return state == A2A_REJECTED        ? A2A_FAILED
@@ -192,7 +192,7 @@ static const dialect_row status_rows[] = {
 };
 static const dialect_shape status_shape = DIALECT_SHAPE(status_rows);
 
-/* The object around it may know better; it is believed when it agrees. */
+/* The object around it may have other ids; they are used if they agree. */
 static void read_status(dialect *self, json_val value)
 {
     json_val said = json_get(value, STR("state"));
@@ -249,7 +249,7 @@ static const dialect_shape task_shape = DIALECT_SHAPE_KEEPING(task_rows, task_ke
 
 DIALECT_OBJECT(task, task_shape)
 
-/* Members of the task that stands for a message. */
+/* Members of the task that replaces a message. */
 static void write_message_as_task(dialect *self, json_val message)
 {
     json_val task = json_get(message, STR("taskId"));
@@ -330,7 +330,7 @@ static const dialect_kept update_kept[] = {
 static const dialect_shape status_update_shape =
     DIALECT_SHAPE_KEEPING(status_update_rows, update_kept, keep_state);
 
-/* A task: all that an update of its status has no place for, in 1.0. */
+/* Of a task: the members, in 1.0, that an update of its status cannot carry. */
 static const bay_str task_rest[] = {STR_INIT("contextId"), STR_INIT("artifacts"),
                                     STR_INIT("history")};
 enum { TASK_REST = sizeof(task_rest) / sizeof(task_rest[0]) };
@@ -370,7 +370,7 @@ static void read_task_event(dialect *self, json_val value)
     dialect_close_object(self);
 }
 
-/* An artifact, and the update's own members, which 0.1 has inside of it. */
+/* An artifact, with the members of the update, which 0.1 has inside of it. */
 static void read_updated_artifact(dialect *self, json_val value)
 {
     json_key_lit(&self->to, "artifact");
@@ -586,7 +586,7 @@ static void write_push_config(dialect *self, json_val value)
     dialect_close_object(self);
 }
 
-/* A task has one configuration here, which goes by the task's id. */
+/* A task has one configuration here, named by the task's id. */
 static void read_push_of_task(dialect *self, json_val value)
 {
     static const dialect_row rows[] = {

@@ -1,9 +1,9 @@
-/* The form of JSON-RPC 0.2 and 0.3: `kind` says what a thing is, results and events are bare,
- * states and roles are plain words, `blocking` is the reverse of `returnImmediately`.
+/* The form of JSON-RPC 0.2 and 0.3: `kind` names the type, results and events are not wrapped,
+ * states and roles are plain words, `blocking` is the opposite of `returnImmediately`.
  *
- * A peer that says nothing about blocking waits: that is what the implementations of 0.2 and 0.3
- * do, and 1.0. A configuration that a peer sets without naming it has its task's id, here as there.
- * Source: A2A 0.3.0 sections 6, 7 and its JSON schema; 0.2.5 likewise. */
+ * A peer that does not set blocking waits, as implementations of 0.2, 0.3 and 1.0 do. A
+ * configuration that a peer sets without a name gets its task's id, as in 1.0. Source: A2A 0.3.0
+ * sections 6, 7 and its JSON schema; 0.2.5 likewise. */
 #include "a2a/dialect_walk.h"
 
 #define AS_IS(name, kind)                                                                          \
@@ -21,7 +21,7 @@ static void write_kind(dialect *self, bay_str kind)
     json_put_word(&self->to, kind);
 }
 
-/* A `kind` that is there must be that. */
+/* If there is a `kind`, it must be this one. */
 static void check_kind(dialect *self, json_val value, bay_str kind)
 {
     json_val said = json_get(value, STR("kind"));
@@ -158,7 +158,7 @@ static void read_artifact_update(dialect *self, json_val value)
 typedef struct event_kind {
     bay_str kind;
     bay_str ours;
-    bay_str tell; /* a member that only this kind has, for peers that say no kind */
+    bay_str tell; /* a member that only this kind has, for peers without `kind` */
     dialect_turn *read;
 } event_kind;
 
@@ -241,7 +241,7 @@ static void read_configuration(dialect *self, json_val value)
     dialect_read_object(self, &configuration_shape, value);
 }
 
-/* A configuration that says nothing but the default is none. */
+/* A configuration with only the default is omitted. */
 static void read_send_configuration(dialect *self, json_val value)
 {
     bool says_more = false;
@@ -270,7 +270,7 @@ static void read_send(dialect *self, json_val value)
     dialect_read_object(self, &send_shape, value);
 }
 
-/* `blocking` is always said, since its default was never agreed on; 0.2 requires the modes. */
+/* `blocking` is always written, because its default was never agreed on; 0.2 requires the modes. */
 static void write_send(dialect *self, json_val value)
 {
     json_val configuration = json_get(value, STR("configuration"));

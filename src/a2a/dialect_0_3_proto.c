@@ -1,11 +1,10 @@
-/* The form of REST and gRPC in 0.3: package a2a.v1. Its things are named "tasks/ID", a message has
- * `content`, a part only text, a file or an object; what parts have beyond that is kept in the
- * metadata of the message or artifact around them, by their index. What is read here has been
- * normalised by the tables of the package.
+/* The form of REST and gRPC in 0.3: package a2a.v1. Names are "tasks/ID", a message has `content`,
+ * a part is text, a file or an object. Other members of parts are kept in the metadata of the
+ * message or artifact around them, by their index. Input has been normalised by the tables of the
+ * package.
  *
- * `blocking` false cannot be told from one that is not set. Without a configuration the default
- * counts, which is to wait.
- * Source: a2a.proto of A2A 0.3.0. */
+ * `blocking` false cannot be distinguished from unset. Without a configuration the default applies,
+ * which is to wait. Source: a2a.proto of A2A 0.3.0. */
 #include "a2a/dialect_walk.h"
 
 #define AS_IS(name)                                                                                \
@@ -123,7 +122,7 @@ static void write_parts(dialect *self, json_val value)
     dialect_each(self, value, write_part);
 }
 
-/* What the part of 0.3 has no member for. */
+/* Whether the part has anything that 0.3 has no member for. */
 static bool is_worth_keeping(json_val part)
 {
     json_val data = json_get(part, STR("data"));
@@ -312,13 +311,14 @@ DIALECT_OBJECT(event, event_shape)
 
 typedef struct resource {
     bay_str task;
-    bay_str config; /* "": none in the name */
+    bay_str config; /* "": not in the name */
 } resource;
 
 static const bay_str tasks_prefix = STR_INIT("tasks/");
 static const bay_str configs_infix = STR_INIT("/pushNotificationConfigs");
 
-/* "tasks/ID" and what may follow. An id may contain '/': the infix decides, not the next slash. */
+/* "tasks/ID" and an optional suffix. An id may contain '/': the infix decides, not the next slash.
+ */
 static bool read_name(dialect *self, json_val object, bay_str member, resource *out)
 {
     bay_str text;
@@ -388,7 +388,7 @@ static void read_configuration(dialect *self, json_val value)
 {
     bool waits = json_true(json_get(value, STR("blocking")));
     if (waits && json_count(value) == 1) {
-        return; /* nothing but the default */
+        return; /* only the default */
     }
     json_key_lit(&self->to, "configuration");
     json_open_object(&self->to);
@@ -500,7 +500,7 @@ static void write_configs_of(dialect *self, json_val value)
     dialect_close_object(self);
 }
 
-/* The flat configuration: of which task, and under which id unless it has one itself. */
+/* The flat configuration: its task, and its id unless it has one itself. */
 static void put_config(dialect *self, json_val config, bay_str task, bay_str id)
 {
     json_open_object(&self->to);
@@ -515,7 +515,7 @@ static void put_config(dialect *self, json_val config, bay_str task, bay_str id)
     dialect_close_object(self);
 }
 
-/* The configuration inside the request to make one; `id` may be empty. */
+/* The configuration in the request to create one; `id` may be empty. */
 static void read_created(dialect *self, json_val config, bay_str task, bay_str id)
 {
     json_val inside = json_get(config, STR("pushNotificationConfig"));

@@ -1,9 +1,9 @@
-/* Cards: of any version in, pure 1.0, pure 0.x or both in one out.
+/* Cards: reads any version; writes pure 1.0, pure 0.x or both in one.
  *
- * A card of 0.x has one address and others beside it, all in its own version; 1.0 has a list, each
- * with a version. Signatures are over one form of a card and stay with it. What 0.x alone says
- * (stateTransitionHistory) is an extension in 1.0, so that it comes back.
- * Source: A2A 1.0.1 sections 4.4 and 8; 0.3.0 section 5.5; 0.1.0 section 5.5. */
+ * A card of 0.x has one main address and others beside it, all in its own version; 1.0 has a list,
+ * each with a version. Signatures belong to one form of a card and stay with it. What only 0.x has
+ * (stateTransitionHistory) is an extension in 1.0, so that it can be converted back. Source: A2A
+ * 1.0.1 sections 4.4 and 8; 0.3.0 section 5.5; 0.1.0 section 5.5. */
 #include "a2a/dialect_walk.h"
 #include "json/build.h"
 
@@ -26,7 +26,7 @@ static const scheme_kind scheme_kinds[] = {
 };
 enum { SCHEME_KINDS = sizeof(scheme_kinds) / sizeof(scheme_kinds[0]) };
 
-/* 1.0 has one flow a scheme: the first of these that is there. */
+/* 1.0 has one flow per scheme: the first of these that exists. */
 static void read_flows(dialect *self, json_val value)
 {
     static const bay_str names[] = {STR_INIT("authorizationCode"), STR_INIT("clientCredentials"),
@@ -54,7 +54,7 @@ static const dialect_row scheme_rows[] = {
 };
 static const dialect_shape scheme_shape = DIALECT_SHAPE(scheme_rows);
 
-/* The member's name, decoded; NULL `at` when there is no memory. */
+/* The member's decoded name; NULL `at`: out of memory. */
 static bay_str name_of(dialect *self, json_val key)
 {
     bay_str name = {NULL, 0};
@@ -62,7 +62,7 @@ static bay_str name_of(dialect *self, json_val key)
     return name;
 }
 
-/* A scheme of a type that nobody knows is left out: nobody could use it. */
+/* A scheme of an unknown type is omitted: nobody could use it. */
 static void read_schemes(dialect *self, json_val value)
 {
     json_open_object(&self->to);
@@ -83,7 +83,7 @@ static void read_schemes(dialect *self, json_val value)
     dialect_close_object(self);
 }
 
-/* `is_both`: beside what 1.0 has. */
+/* `is_both`: in addition to the members of 1.0. */
 static void write_schemes(dialect *self, json_val value, bool is_both)
 {
     json_open_object(&self->to);
@@ -144,7 +144,8 @@ static void write_requirement(dialect *self, json_val value)
 
 DIALECT_ARRAY(requirements, requirement)
 
-/* 0.1 names schemes only: {"authentication":{"schemes":["Bearer"]}}. Any of them will do. */
+/* 0.1 only names schemes: {"authentication":{"schemes":["Bearer"]}}. Any one of them is sufficient.
+ */
 static void read_authentication(dialect *self, json_val schemes)
 {
     json_key_lit(&self->to, "securitySchemes");
@@ -195,7 +196,7 @@ static const dialect_row skill_rows[] = {
     {STR_INIT("security"), STR_INIT("securityRequirements"), JSON_ARRAY, 0, read_requirements,
      write_requirements},
 };
-/* Package a2a.v1 has requirements as 1.0 has them. */
+/* Package a2a.v1 has requirements in the form of 1.0. */
 static const dialect_row skill_rows_v1[] = {
     AS_IS("id"),
     AS_IS("name"),
@@ -279,7 +280,7 @@ static void read_extensions(dialect *self, json_val capabilities)
     dialect_close_array(self);
 }
 
-/* Of the whole card, since the extended card is said on top of it. */
+/* Of the whole card, because the extended card is announced at its top level. */
 static void read_capabilities(dialect *self, json_val card)
 {
     json_val capabilities = json_get(card, STR("capabilities"));
@@ -333,8 +334,8 @@ static a2a_version version_named(json_val value)
     return json_str_plain(value, &text) ? a2a_version_of(text) : A2A_VERSIONS;
 }
 
-/* Which version a card of 0.x is of. Before 0.2.5 none says so; only in 0.1 are schemes named
- * without being described, and modes may be left out. */
+/* The version of a card of 0.x. Before 0.2.5 cards have no version; only in 0.1 are schemes named
+ * without a description, and modes may be missing. */
 static a2a_version version_of_card(json_val card)
 {
     json_val said = json_get(card, STR("protocolVersion"));
@@ -392,7 +393,7 @@ static void read_interfaces(dialect *self, json_val card)
     dialect_close_array(self);
 }
 
-/* Does a client of 0.x get on with it? */
+/* Whether a client of 0.x can use it. */
 static bool is_older(json_val interface)
 {
     return version_named(json_get(interface, STR("protocolVersion"))) < A2A_1_0;
@@ -409,7 +410,7 @@ static bool has_older(json_val card)
     return false;
 }
 
-/* "0.3" as "0.3.0", which is how 0.x writes it. */
+/* "0.3" as "0.3.0", the form that 0.x uses. */
 static void put_version(dialect *self, json_val interface)
 {
     a2a_version version = version_named(json_get(interface, STR("protocolVersion")));
@@ -421,7 +422,7 @@ static void put_version(dialect *self, json_val interface)
     json_put_str(&self->to, (bay_str){text, name.len + 2});
 }
 
-/* The older interfaces, or all when the caller must be given something. */
+/* The older interfaces, or all if the caller needs at least one. */
 static void write_interfaces(dialect *self, json_val card)
 {
     bool takes_all = !has_older(card);
@@ -466,7 +467,7 @@ static void read_modes(dialect *self, json_val card, bay_str name)
     } else if (version_of_card(card) == A2A_0_1) {
         json_key(&self->to, name);
         json_open_array(&self->to);
-        json_put_str(&self->to, STR("text/plain")); /* the default that 0.1 states */
+        json_put_str(&self->to, STR("text/plain")); /* the default of 0.1 */
         dialect_close_array(self);
     }
 }
@@ -521,7 +522,7 @@ static void read_card(dialect *self, json_val card, const dialect_shape *shape)
 void dialect_read_card(dialect *self, json_val card)
 {
     if (dialect_is_there(json_get(card, STR("supportedInterfaces")))) {
-        json_put_val(&self->to, card); /* 1.0, alone or beside 0.x: the last check drops the rest */
+        json_put_val(&self->to, card); /* 1.0, alone or with 0.x: the final check drops the rest */
     } else {
         read_card(self, card, &card_shape);
     }
@@ -583,7 +584,7 @@ void dialect_write_card(dialect *self, json_val card)
     dialect_close_object(self);
 }
 
-/* Readers of package a2a.v1 refuse what they do not know: the table leaves just that. */
+/* Readers of package a2a.v1 refuse unknown members: the table leaves only known ones. */
 void dialect_write_card_v1(dialect *self, json_val card)
 {
     json_val known;
@@ -605,7 +606,7 @@ void dialect_write_card_v1(dialect *self, json_val card)
     }
 }
 
-/* 1.0 with what 0.x reads beside it. */
+/* 1.0 with the members that 0.x reads. */
 static void write_both(dialect *self, json_val card)
 {
     static const bay_str own[] = {STR_INIT("capabilities"), STR_INIT("skills"),

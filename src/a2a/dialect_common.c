@@ -1,4 +1,4 @@
-/* What the older forms have in common: words for roles and states, parts with a discriminator, push
+/* Shared by the older forms: words for roles and states, parts with a discriminator, push
  * configurations. */
 #include "a2a/dialect_walk.h"
 
@@ -56,7 +56,7 @@ void dialect_write_role(dialect *self, json_val value)
     json_put_word(&self->to, json_str_eq(value, STR("ROLE_USER")) ? STR("user") : STR("agent"));
 }
 
-/* "2025-05-01T12:00:00.123456", as some peers write it: what follows the day has no zone. */
+/* "2025-05-01T12:00:00.123456", as some peers write it: without a zone. */
 static bool lacks_zone(bay_str text)
 {
     enum { DAY = 10, SHORTEST = 19 };
@@ -161,7 +161,8 @@ static bay_str discriminator(const dialect *self)
     return self->form == A2A_FORM_0_1 ? STR("type") : STR("kind");
 }
 
-/* By what it says it is (0.1's word counts in 0.3 and the reverse), else by what it has. */
+/* By its discriminator (0.1's name is accepted in 0.3 and the reverse), otherwise by its members.
+ */
 static const dialect_shape *part_shape(const dialect *self, json_val part)
 {
     json_val said = json_get(part, discriminator(self));
@@ -229,7 +230,7 @@ void dialect_write_parts(dialect *self, json_val value)
 /* ---- push configurations ----------------------------------------------------------------------
  */
 
-/* The first scheme is the one; a configuration without any authenticates by its token alone. */
+/* The first scheme is used; a configuration without schemes authenticates by its token alone. */
 static void read_authentication(dialect *self, json_val value)
 {
     json_val schemes = json_get(value, STR("schemes"));

@@ -1,4 +1,4 @@
-/* The walks along a shape, and what is kept in metadata meanwhile. */
+/* The walks along a shape, and the members that are kept in metadata. */
 #include "a2a/dialect_walk.h"
 
 static const bay_str metadata_name = STR_INIT("metadata");
@@ -112,7 +112,7 @@ static void put_member(dialect *self, json_iter iter)
     json_put_val(&self->to, iter.value);
 }
 
-/* Metadata without what was kept in it; that becomes members again. */
+/* Metadata without the kept members, which become members again. */
 static void read_metadata(dialect *self, const dialect_shape *shape, json_val metadata)
 {
     if (!dialect_is_there(metadata)) {
@@ -136,7 +136,7 @@ static void read_metadata(dialect *self, const dialect_shape *shape, json_val me
         seen |= bit;
     }
     if (left == 0 && seen != 0) {
-        return; /* it was made for what was kept */
+        return; /* it only held kept members */
     }
     json_key_word(&self->to, metadata_name);
     if (seen == 0) {
@@ -203,7 +203,7 @@ static bay_str row_name(const dialect_row *row, bool is_theirs)
     return is_theirs ? row->theirs : row->ours;
 }
 
-/* Members mostly come in the order of the table: `expected` is looked at first. */
+/* Members are mostly in the order of the table: `expected` is compared first. */
 static size_t row_named(const dialect_shape *shape, json_val key, bool is_theirs, size_t expected)
 {
     bay_str text;

@@ -1,13 +1,13 @@
-/* An event of a task and its renderings. The 1.0 JSON lies behind the struct in the same memory;
- * every other form is made at its first use and stays. One thread, so nothing is locked. */
+/* An event of a task and its renderings. The 1.0 JSON follows the struct in the same memory; every
+ * other form is made at its first use and kept. One thread, so there are no locks. */
 #include "a2a/event.h"
 
 #include "base/mem.h"
 
 enum {
-    EVENT_RENDERED_GROWTH = 16,  /* a form is at most so many times as long as 1.0 is … */
-    EVENT_RENDERED_SPARE = 4096, /* … and this */
-    EVENT_USUAL_GROWTH = 160,    /* mostly it is less longer than that */
+    EVENT_RENDERED_GROWTH = 16,  /* a form is at most so many times as long as 1.0 … */
+    EVENT_RENDERED_SPARE = 4096, /* … plus this */
+    EVENT_USUAL_GROWTH = 160,    /* usually it is longer by at most this */
     EVENT_INDEX_GROWTH = 64,
     EVENT_INDEX_SPARE = 64 * 1024,
 };
@@ -18,7 +18,7 @@ struct a2a_event {
     bool is_last;
     size_t bytes;
     bay_str json;
-    json_val lent;                  /* the same, read; mostly JSON_NONE */
+    json_val lent;                  /* the same as a value; mostly JSON_NONE */
     bay_str rendered[A2A_FORMS][2]; /* JSON, protobuf; `at` NULL: not made yet */
     char text[];
 };
@@ -125,7 +125,7 @@ static bay_err event_render(a2a_event *self, a2a_form form, bool is_protobuf)
     if (err == BAY_OK) {
         err = made.err;
     }
-    /* An empty message is no bytes; it still needs an address. */
+    /* An empty message has no bytes but still needs an address. */
     if (err == BAY_OK && made.at == NULL && !buf_reserve(&made, 1)) {
         err = made.err;
     }

@@ -1,13 +1,13 @@
-/* JSON-RPC in, and the bodies of answers for both JSON bindings. A request of 1.0 in normal form is
- * indexed once and used as it lies there; everything else is written anew into the arena. */
+/* Reads JSON-RPC, and writes the bodies of answers for both JSON bindings. A request of 1.0 in
+ * normal form is indexed once and used in place; others are converted into the arena. */
 #include "a2a/inbound_internal.h"
 
 #include "rpc/message.h"
 #include "json/build.h"
 
 enum {
-    PARAMS_BYTES = 192 << 20, /* of params that are written anew */
-    ANSWER_BYTES = 256 << 20, /* of one result that is translated */
+    PARAMS_BYTES = 192 << 20, /* of converted params */
+    ANSWER_BYTES = 256 << 20, /* of one converted result */
 };
 
 /* ---- params ------------------------------------------------------------------------------------
@@ -34,7 +34,7 @@ bay_err a2a_inbound_params(a2a_inbound *self, json_val params, arena *memory, a2
     return err;
 }
 
-/* What is no fault of the peer's is told as such; a limit of ours is. */
+/* An error that is not the peer's is reported as internal; a limit as a limit. */
 bay_err a2a_inbound_failed(bay_err err, a2a_fault *fault)
 {
     if (err == BAY_OK || err == BAY_ERR_PROTOCOL || err == BAY_ERR_NOMEM) {
@@ -46,7 +46,7 @@ bay_err a2a_inbound_failed(bay_err err, a2a_fault *fault)
 /* ---- methods -----------------------------------------------------------------------------------
  */
 
-/* Which versions have a method of that name, and which method it is. */
+/* The versions that have a method of this name, and the method. */
 typedef struct named {
     a2a_method method;
     bool is_1_0;
@@ -62,14 +62,14 @@ static named method_named(bay_str name)
                        .is_0_3 = str_eq(a2a_methods[i].name_0_3, name),
                        .is_0_1 = str_eq(a2a_methods[i].name_0_1, name)};
         if (found.is_1_0 || found.is_0_3 || found.is_0_1) {
-            return found; /* no version calls another method so */
+            return found; /* no other version has this name for another method */
         }
     }
     return (named){.method = A2A_METHODS};
 }
 
-/* The version that counts: the one that was said, when it has the method; when none was said, the
- * one that has it. A2A_VERSIONS: they disagree. */
+/* The effective version: the given one, if it has the method; if none was given, the one that has
+ * it. A2A_VERSIONS: they disagree. */
 static a2a_version version_that_counts(const named *method, a2a_version said, bool is_said,
                                        bool is_lenient)
 {
@@ -126,7 +126,7 @@ static a2a_error error_of_rpc(int code)
                                         : A2A_E_INVALID_REQUEST;
 }
 
-/* The envelope, whose params may be of any kind so far. */
+/* The envelope; the kind of its params is not checked yet. */
 static bay_err read_envelope(bay_str body, arena *memory, rpc_message *message, a2a_inbound *out,
                              a2a_fault *fault)
 {
@@ -187,7 +187,7 @@ bay_err a2a_jsonrpc_read(bay_str body, bay_str version, const a2a_inbound_settin
 /* ---- answers -----------------------------------------------------------------------------------
  */
 
-/* 0.1 has no answer without a task: then it is the one that the request was about. */
+/* 0.1 has no answer without a task: it is the task of the request. */
 static bay_str task_of_request(const a2a_inbound *request, arena *memory)
 {
     bay_str id;
@@ -243,7 +243,7 @@ void a2a_write_event(const a2a_inbound *request, bay_str rendered, buf *out)
     }
 }
 
-/* What carries a request refuses it by its own means. */
+/* Whether the transport itself refuses the request with this error. */
 static bool is_of_transport(a2a_error error)
 {
     return error >= A2A_E_UNAUTHENTICATED;
@@ -259,7 +259,7 @@ static void put_error_info(const a2a_error_row *row, buf *out)
 static void write_rest_fault(const a2a_inbound *request, a2a_error error, bay_str text, buf *out)
 {
     const a2a_error_row *row = &a2a_errors[error];
-    if (request->form != A2A_FORM_1_0) { /* as the implementations of 0.3 have it */
+    if (request->form != A2A_FORM_1_0) { /* as in implementations of 0.3 */
         buf_lit(out, "{\"code\":");
         buf_int(out, a2a_error_code(request->version, error));
         buf_lit(out, ",\"message\":");

@@ -1,7 +1,7 @@
-/* HTTP+JSON in: a path, a verb, a query and a body become the params of a method. What the path
- * says counts more than what the body does.
+/* Reads HTTP+JSON: a path, a verb, a query and a body become the params of a method. The path has
+ * precedence over the body.
  *
- * Paths under /v1 are 0.3's, unless the request says 1.0: then "v1" is a tenant. */
+ * Paths under /v1 belong to 0.3, unless the request says 1.0: then "v1" is a tenant. */
 #include "a2a/inbound_internal.h"
 
 #include "wire/uri.h"
@@ -10,7 +10,7 @@
 enum {
     SEGMENTS = 6,             /* of the longest path, with tenant or version */
     SEGMENT_BYTES = 8192,     /* decoded */
-    PARAMS_BYTES = 128 << 20, /* of params made of path and body */
+    PARAMS_BYTES = 128 << 20, /* of params from path and body */
     QUERY_PARAMETERS = 64,
 };
 
@@ -70,7 +70,7 @@ typedef struct place {
     bool is_old;
 } place;
 
-/* The blocks between slashes; 0: too many, or the path does not begin with one. */
+/* Splits at slashes; 0: too many, or the path does not begin with one. */
 static size_t split(bay_str path, bay_str out[SEGMENTS])
 {
     size_t count = 0;
@@ -97,7 +97,7 @@ static bool take_suffix(bay_str *text, bay_str suffix)
 
 static bool is_tasks(const bay_str *segments, size_t count, bool is_old)
 {
-    /* a2a.proto of 0.3 has "task" in one path where it means "tasks". */
+    /* a2a.proto of 0.3 has "task" in one path instead of "tasks". */
     return str_eq(segments[0], STR("tasks")) ||
            (is_old && count == 3 && str_eq(segments[0], STR("task")));
 }
@@ -201,7 +201,7 @@ static void put_segment(making *self, bay_str name, bay_str segment)
     put_decoded(self, STR(""), segment, STR(""), STR(""));
 }
 
-/* Members of queries. Numbers may stand in strings; the rest must be written as what it is. */
+/* Members of queries. Numbers may be strings; other values must be literals. */
 static const struct {
     bay_str name;
     bay_str snake;
@@ -225,7 +225,7 @@ static bool is_literal(bay_str text)
            (text.len < 10 && str_uint(text, &number) && (text.len == 1 || text.at[0] != '0'));
 }
 
-/* A form's '+' is a space, and so it is written by those who make queries of forms. */
+/* '+' is a space, as HTML forms write it. */
 static bay_err decode_value(bay_str raw, buf *out)
 {
     bay_err err = BAY_OK;
@@ -377,7 +377,7 @@ static bay_err read_body(bay_str body, a2a_method method, arena *memory, json_va
 {
     *out = JSON_NONE;
     if (!needs_body(method) && (body.len == 0 || method != A2A_CANCEL_TASK)) {
-        return BAY_OK; /* nothing of it would be read */
+        return BAY_OK; /* it would not be read */
     }
     json_doc *doc = arena_alloc(memory, sizeof(*doc));
     if (doc == NULL) {
@@ -393,7 +393,7 @@ static bay_err read_body(bay_str body, a2a_method method, arena *memory, json_va
                              bay_err_text(err), diag.offset);
     }
     *out = json_root(doc);
-    if (json_is(*out, JSON_NULL) && !needs_body(method)) { /* what some write for none */
+    if (json_is(*out, JSON_NULL) && !needs_body(method)) { /* some peers send it for no body */
         *out = JSON_NONE;
         return BAY_OK;
     }
@@ -418,7 +418,7 @@ static bay_err read_params(a2a_inbound *out, making *self, arena *memory)
     } else {
         make_params(self);
     }
-    if (self->err != BAY_OK) { /* a key may stand without its value */
+    if (self->err != BAY_OK) { /* a key may lack its value */
         json_builder_drop(&made);
         return self->err;
     }
@@ -458,8 +458,8 @@ bay_err a2a_rest_read(bay_str verb, bay_str path, bay_str query, bay_str body, b
                          .rpc_id = STR(""),
                          .params = JSON_NONE,
                          .tenant = STR("")};
-    /* RFC 9110 section 9.3.2: HEAD is GET without content, which HTTP leaves out. To subscribe is
-     * an effect that nobody would see. */
+    /* RFC 9110 section 9.3.2: HEAD is GET without content, which HTTP omits. Subscribing would have
+     * an effect without a reader. */
     if (str_eq(verb, STR("HEAD")) && at.resource != SUBSCRIBING) {
         verb = STR("GET");
     }
@@ -469,7 +469,7 @@ bay_err a2a_rest_read(bay_str verb, bay_str path, bay_str query, bay_str body, b
         }
     }
     if (out->method == A2A_METHODS) {
-        out->method = A2A_SEND_MESSAGE; /* of no use, but one */
+        out->method = A2A_SEND_MESSAGE; /* not used, but a valid method */
         *out_allow = allowed[at.resource];
         return a2a_fault_set(fault, A2A_E_METHOD_NOT_FOUND, "this path takes %.*s",
                              BAY_STR(allowed[at.resource]));

@@ -1,24 +1,23 @@
-/* Reading ProtoJSON: one walk along the tables that looks at everything. What is in normal form
- * already, as most messages are, is found out without a byte being written; anything else is walked
- * a second time, and written.
+/* Reads ProtoJSON: one walk along the tables checks everything. A message that is in normal form,
+ * as most are, is recognised without writing a byte; others are walked a second time and written.
  *
- * Normal form, beyond types.h: one line. Of free values those that have ends of lines, which stand
- * between tokens, are put together anew without any white space, so that what was printed prettily
- * fits into an event of a stream; all others stay as they are. */
+ * Normal form, beyond types.h: one line. Free values with line ends, which occur only between
+ * tokens, are rewritten without white space, so that formatted JSON fits into an event of a stream;
+ * others are copied unchanged. */
 #include "a2a/scalar.h"
 #include "a2a/table.h"
 #include "json/build.h"
 
 typedef struct normaliser {
-    json_writer *to; /* NULL: only looking */
+    json_writer *to; /* NULL: only check */
     a2a_fault *fault;
-    arena memory; /* for strings with escapes where their text matters */
+    arena memory; /* for strings whose escapes must be decoded */
     uint32_t depth;
     bool is_normal;
     bool has_line_ends;
 } normaliser;
 
-/* What became of a member's value. */
+/* The outcome for a member's value. */
 typedef enum outcome { UNSET, DEFAULT, SET } outcome;
 
 static bay_err take_message(normaliser *self, a2a_type type, json_val value,
@@ -54,7 +53,7 @@ static void put_name(normaliser *self, const a2a_field *field)
     }
 }
 
-/* The decoded text: a view, or in the arena until the next one. */
+/* The decoded text: a view, or in the arena until the next call. */
 static bay_err text_of(normaliser *self, json_val value, const a2a_place *place, bay_str *out)
 {
     if (json_str_plain(value, out)) {
@@ -127,7 +126,7 @@ static bay_err take_bool(normaliser *self, json_val value, const a2a_place *plac
     return BAY_OK;
 }
 
-/* As buf_int would write it? (JSON allows no leading zeros.) */
+/* Whether buf_int would write it so. (JSON allows no leading zeros.) */
 static bool is_plain_integer(json_val value, int32_t number)
 {
     bay_str raw = json_raw(value);
@@ -195,11 +194,11 @@ static bay_err take_time(normaliser *self, json_val value, const a2a_place *plac
     return BAY_OK;
 }
 
-/* Does it have more than `levels` of arrays and objects inside each other? */
+/* Whether arrays and objects are nested in more than `levels` levels. */
 static bool is_deeper(json_val value, uint32_t levels)
 {
     if (json_raw(value).len <= 2 * (size_t)levels) {
-        return false; /* two brackets a level */
+        return false; /* two brackets per level */
     }
     json_iter stack[A2A_DEPTH + 1];
     uint32_t depth = 0;
@@ -226,7 +225,8 @@ static bool has_any(bay_str text, char c)
     return text.len > 0 && memchr(text.at, c, text.len) != NULL;
 }
 
-/* Without ends of lines, which stand between tokens only: what has any is put together anew. */
+/* Copies a value; one with line ends, which occur only between tokens, is rewritten without them.
+ */
 static void put_free(json_writer *to, json_val value)
 {
     bay_str raw = json_raw(value);
@@ -248,7 +248,7 @@ static void put_free(json_writer *to, json_val value)
     }
 }
 
-/* Any value, byte for byte, where it is one line. */
+/* Any value, copied unchanged if it is one line. */
 static bay_err take_free(normaliser *self, json_val value, const a2a_place *place)
 {
     if (is_deeper(value, A2A_DEPTH - self->depth)) {
@@ -365,7 +365,7 @@ static bay_err take_any(normaliser *self, const a2a_field *field, json_val value
                                                       : take_value(self, field, value, place, out);
 }
 
-/* Is it a default that is left out? Found out without a write; messages are never defaults. */
+/* Whether it is a default that is omitted. Decided without writing; messages are never defaults. */
 static bool is_left_out(normaliser *self, const a2a_field *field, json_val value,
                         const a2a_place *place)
 {
@@ -387,7 +387,7 @@ static bool is_left_out(normaliser *self, const a2a_field *field, json_val value
     return err == BAY_OK && what == DEFAULT;
 }
 
-/* A member whose name is known, with its value, or nothing where that means the same. */
+/* Writes a member with a known name, or nothing if that is equivalent. */
 static bay_err take_member(normaliser *self, const a2a_field *field, json_val value,
                            const a2a_place *place, outcome *out)
 {
@@ -414,7 +414,8 @@ static bay_err take_member(normaliser *self, const a2a_field *field, json_val va
     return BAY_OK;
 }
 
-/* Some write the scopes of a security requirement as a list, without the message around it. */
+/* Some peers write the scopes of a security requirement as a list, without the message around it.
+ */
 static bay_err take_bare_list(normaliser *self, a2a_type type, json_val value,
                               const a2a_place *place)
 {
@@ -484,7 +485,7 @@ static bay_err take_message(normaliser *self, a2a_type type, json_val value, con
     return BAY_OK;
 }
 
-/* Looks only; what is not normal is written by write_normal. */
+/* Only checks; write_normal writes what is not normal. */
 static bay_err normalise_look(normaliser *self, a2a_type type, json_val value, a2a_fault *fault)
 {
     bay_str raw = json_raw(value);

@@ -1,4 +1,4 @@
-/* Requests out: which interface of an agent, and what a request of ours looks like there. */
+/* Writes requests: selects an interface of an agent, and converts the request for it. */
 #include "a2a/outbound.h"
 
 #include "a2a/dialect_walk.h"
@@ -39,7 +39,7 @@ static bool read_interface(json_val value, arena *memory, a2a_interface *out, ba
     return *err == BAY_OK;
 }
 
-/* An address that is listed for several versions is used in the newest, at the place of the first.
+/* A URL that is listed for several versions is used with the newest, at the position of the first.
  */
 static bool merge(a2a_interface *list, size_t count, const a2a_interface *found)
 {
@@ -84,7 +84,7 @@ bay_err a2a_interfaces_of(json_val card, arena *memory, a2a_interface *out, size
 /* ---- params ------------------------------------------------------------------------------------
  */
 
-/* The interface's tenant in place of whatever the params have. */
+/* Replaces the params' tenant by the interface's. */
 static void put_params(json_writer *to, json_val params, bay_str tenant)
 {
     const bay_str except[] = {STR("tenant")};
@@ -239,8 +239,8 @@ static bay_err put_path(const a2a_interface *to, a2a_method method, json_val par
     return err != BAY_OK ? err : url->err;
 }
 
-/* The body of what has one. 0.3 says that a configuration is posted itself; some of its servers
- * read the whole request: that is the second try. */
+/* The body of requests that have one. 0.3 says that a configuration is posted alone; some of its
+ * servers read the whole request: that is the second attempt. */
 static bay_err put_rest_body(const a2a_interface *to, a2a_method method, json_val params,
                              bool is_second_try, arena *memory, buf *out, a2a_fault *fault)
 {
@@ -270,7 +270,8 @@ static bay_err put_rest_body(const a2a_interface *to, a2a_method method, json_va
     return err;
 }
 
-/* 1.0 subscribes by POST (its text) or GET (its proto file); 0.3 by GET, and some by POST. */
+/* 1.0 subscribes by POST (its text) or GET (its proto file); 0.3 by GET, in some servers by POST.
+ */
 static bay_str rest_verb(const a2a_interface *to, a2a_method method, bool is_second_try)
 {
     bool is_old = to->version != A2A_1_0;
@@ -297,7 +298,7 @@ static void put_field(a2a_outbound *out, bay_str name, bay_str value)
     out->fields[out->field_count++] = (http_field){name, value};
 }
 
-/* Servers of 0.2 know no such field, and one that does takes 0.2 and 0.3 for the same. */
+/* Servers of 0.2 do not know this field; one that does treats 0.2 and 0.3 alike. */
 static void put_fields(const a2a_interface *to, a2a_method method, a2a_outbound *out)
 {
     bool is_stream = (a2a_methods[method].flags & A2A_METHOD_STREAM) != 0;
@@ -316,7 +317,7 @@ static void put_fields(const a2a_interface *to, a2a_method method, a2a_outbound 
     }
 }
 
-/* Moves what was written into the arena. */
+/* Moves the text to the arena. */
 static bay_err outbound_settle(buf *from, arena *memory, bay_str *out)
 {
     return from->err != BAY_OK ? from->err : arena_dup(memory, buf_view(from), out);
@@ -330,7 +331,7 @@ static bay_str base_of(bay_str url)
     return url;
 }
 
-/* 0.2 has its extended card beside its address, to be read without a method. */
+/* 0.2 has its extended card beside its URL, read without a method. */
 static bay_err write_old_card_request(const a2a_interface *to, arena *memory, buf *url,
                                       a2a_outbound *out, a2a_fault *fault)
 {

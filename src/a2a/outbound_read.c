@@ -1,5 +1,5 @@
-/* Answers of agents, read: an envelope of JSON-RPC or a bare body, results, errors of every kind
- * that agents have been seen to send, events. */
+/* Reads answers of agents: a JSON-RPC envelope or a body without one, results, errors in every form
+ * that agents are known to send, events. */
 #include "a2a/outbound.h"
 
 #include "a2a/dialect_walk.h"
@@ -12,7 +12,7 @@ static bay_err no_answer(a2a_fault *fault, const char *what)
     return a2a_fault_set(fault, A2A_E_INVALID_AGENT_RESPONSE, "the agent's answer %s", what);
 }
 
-/* By HTTP alone, for answers that say nothing else. */
+/* By the HTTP status alone, for answers without further information. */
 static a2a_error error_of_status(int status)
 {
     switch (status) {
@@ -42,7 +42,7 @@ static a2a_error error_of_status(int status)
     }
 }
 
-/* Control characters do not get into our texts. */
+/* Control characters are replaced in this library's texts. */
 static void make_printable(char *text)
 {
     for (; *text != '\0'; text++) {
@@ -65,7 +65,7 @@ static bay_err remote(a2a_fault *fault, a2a_error error, json_val message, arena
     return BAY_ERR_REMOTE;
 }
 
-/* The reason in an ErrorInfo among details; A2A_NO_ERROR: none that we know. */
+/* The reason in an ErrorInfo among the details; A2A_NO_ERROR: none that is known. */
 static a2a_error error_of_details(json_val details)
 {
     json_iter iter = json_iter_of(details);
@@ -117,7 +117,7 @@ static bool is_stream(a2a_method method)
     return (a2a_methods[method].flags & A2A_METHOD_STREAM) != 0;
 }
 
-/* What is no fault of memory is the agent's. */
+/* Errors other than memory are the agent's. */
 static bay_err judged(bay_err err, a2a_fault *fault)
 {
     if (err == BAY_OK || err == BAY_ERR_NOMEM || err == BAY_ERR_LIMIT) {
@@ -144,7 +144,7 @@ static bay_err read_result(const a2a_interface *from, a2a_method method, json_va
     return judged(err, fault);
 }
 
-/* Some servers answer to a number as a string, or to what they could not read with null. */
+/* Some servers answer a number as a string, or null to a request that they could not read. */
 static bool is_answer_to(json_val id, bay_str rpc_id, bool is_error)
 {
     bay_str raw = json_raw(id);
@@ -159,7 +159,7 @@ typedef struct envelope {
     json_val error;
 } envelope;
 
-/* `may_be_bare`: there need not be a result, where it would be nothing. */
+/* `may_be_bare`: the result may be missing if it would be empty. */
 static bay_err read_envelope(json_val root, bay_str rpc_id, bool may_be_bare, envelope *out,
                              a2a_fault *fault)
 {
@@ -177,7 +177,7 @@ static bay_err read_envelope(json_val root, bay_str rpc_id, bool may_be_bare, en
     if (!json_str_eq(at[AT_VERSION], STR("2.0"))) {
         return no_answer(fault, "is not JSON-RPC 2.0");
     }
-    /* Either may be there as null beside the other; a deletion's result is null itself. */
+    /* Either may be null beside the other; a deletion's result is null itself. */
     if (has_error ? dialect_is_there(at[AT_RESULT]) : !has_result && !may_be_bare) {
         return no_answer(fault, "has neither a result nor an error, or both");
     }
@@ -192,7 +192,7 @@ static bay_err read_envelope(json_val root, bay_str rpc_id, bool may_be_bare, en
     return BAY_OK;
 }
 
-/* Was it asked for without an envelope? */
+/* Whether the request had no envelope. */
 static bool is_bare(const a2a_interface *from, a2a_method method)
 {
     return from->binding == A2A_HTTP_JSON ||
@@ -215,7 +215,7 @@ static bay_err read_root(const a2a_interface *from, a2a_method method, int statu
     if (!json_is(answer.error, JSON_MISSING)) {
         return rpc_error(from, answer.error, memory, fault);
     }
-    /* nothing is what older versions say, and servers of 1.0 that serve both */
+    /* older versions answer with nothing, as do servers that serve 1.0 and older versions */
     bool is_nothing = is_deletion && !dialect_is_there(answer.result);
     return read_result(from, method, is_nothing ? JSON_NONE : answer.result, memory, out, fault);
 }

@@ -1,4 +1,4 @@
-/* The wire of protocol buffers, one record at a time. */
+/* The protobuf wire format, one record at a time. */
 #include "a2a/protobuf.h"
 
 static bool take_varint(bay_str *rest, uint64_t *out)
@@ -62,7 +62,7 @@ protobuf_step protobuf_next(bay_str *rest, protobuf_record *out)
             at = str_from(at, (size_t)record.value);
         }
         break;
-    default: /* groups, and what does not exist */
+    default: /* groups, and invalid types */
         is_whole = false;
     }
     if (!is_whole) {

@@ -1,5 +1,5 @@
-/* The wire of protocol buffers: records of a number, a wire type and a value. Private to a2a/.
- * Source: protocol buffers, encoding. */
+/* The protobuf wire format: records of a number, a wire type and a value. Private to a2a/. Source:
+ * protocol buffers, encoding. */
 #ifndef A2A_PROTOBUF_H
 #define A2A_PROTOBUF_H
 
@@ -22,9 +22,8 @@ typedef struct protobuf_record {
 
 typedef enum protobuf_step { PROTOBUF_END, PROTOBUF_RECORD, PROTOBUF_BROKEN } protobuf_step;
 
-/* The next record of a message; *rest is moved behind it. BROKEN: truncated, a varint beyond 64
- * bits, a number that is none, a group or a wire type that does not exist; *rest is then as it was.
- */
+/* The next record of a message; *rest is advanced past it. BROKEN: truncated, a varint beyond 64
+ * bits, an invalid number, a group or an unknown wire type; *rest is then unchanged. */
 protobuf_step protobuf_next(bay_str *rest, protobuf_record *out);
 
 enum { PROTOBUF_VARINT_BYTES = 10 };

@@ -1,6 +1,6 @@
-/* Protobuf's maps and its free values. Of a map the last value of a key counts. Struct, Value and
- * ListValue become the JSON they stand for; their numbers are doubles, and nothing of them is lost
- * on the way here. */
+/* Maps and free values of protobuf. The last value of a map's key is used. Struct, Value and
+ * ListValue become the JSON that they represent; their numbers are doubles, and nothing is lost
+ * here. */
 #include "a2a/protobuf_read.h"
 
 #include <math.h>
@@ -39,8 +39,8 @@ static bay_err read_entry(protobuf_reader *self, bay_str bytes, const a2a_place 
     return step == PROTOBUF_BROKEN ? protobuf_broken(self, place) : BAY_OK;
 }
 
-/* Which entries count: those behind which no other has the same key. Few are compared with each
- * other, many remembered by key, where they stand. */
+/* The used entries: those not followed by another with the same key. Few are compared with each
+ * other, many are stored by key, in place. */
 enum { FEW_ENTRIES = 8 };
 
 static bay_err find_last(protobuf_reader *self, const protobuf_entries *of, const a2a_place *place,
@@ -68,7 +68,7 @@ static bay_err find_last(protobuf_reader *self, const protobuf_entries *of, cons
     return BAY_OK;
 }
 
-/* `rest`: what follows the entry. */
+/* `rest`: the bytes after the entry. */
 static bool is_last(protobuf_reader *self, const protobuf_entries *of, const map *by_key,
                     bay_str key, bay_str bytes, bay_str rest, const a2a_place *place)
 {
@@ -124,7 +124,7 @@ bay_err protobuf_read_map(protobuf_reader *self, a2a_kind kind, a2a_type type,
         }
         err = protobuf_put_key(self, it.key, place);
         a2a_place here = {.outer = place, .key = it.key};
-        /* inside a Struct the path ends: nobody needs to know where in free data */
+        /* inside a Struct the path ends: faults in free data have no deeper path */
         err = err == BAY_OK ? read_map_value(self, kind, type, &it.value,
                                              kind == A2A_KIND_VALUE ? place : &here)
                             : err;
@@ -187,7 +187,7 @@ static bay_err put_number(protobuf_reader *self, uint64_t bits, const a2a_place 
     }
     bool is_minus_zero = number == 0 && signbit(number);
     if (fabs(number) < 0x1p53 && number == (double)(int64_t)number && !is_minus_zero) {
-        json_put_int(self->to, (int64_t)number); /* most are, and this is ten times quicker */
+        json_put_int(self->to, (int64_t)number); /* the most frequent case, and ten times faster */
         return BAY_OK;
     }
     json_put_double(self->to, number);
@@ -196,7 +196,7 @@ static bay_err put_number(protobuf_reader *self, uint64_t bits, const a2a_place 
 
 enum { VALUE_NULL = 1, VALUE_NUMBER, VALUE_STRING, VALUE_BOOL, VALUE_STRUCT, VALUE_LIST };
 
-/* What a Value is in the end. Nothing at all: last.number is 0. */
+/* The final kind of a Value. Nothing at all: last.number is 0. */
 static bay_err look_at_value(protobuf_reader *self, bay_str bytes, const a2a_place *place,
                              protobuf_slot *out)
 {
@@ -243,7 +243,7 @@ bay_err protobuf_read_value(protobuf_reader *self, bay_str bytes, const a2a_plac
     case VALUE_STRUCT:
     case VALUE_LIST:
         break;
-    default: /* also a Value that is none: what else could it be */
+    default: /* also a Value without a kind */
         json_put_null(self->to);
         return BAY_OK;
     }

@@ -1,19 +1,18 @@
-/* Protobuf to JSON in normal form. A message's records come in any order and any number, JSON has
- * each member once, so each message is looked over first: for each of its fields where it begins to
- * count, how often it is there and its last record. Then the fields are written in the order of the
- * table.
+/* Converts protobuf to JSON in normal form. A message's records may be in any order and repeated;
+ * JSON has each member once. So each message is scanned first: for each field, where it begins to
+ * be used, its number of records and its last record. Then the fields are written in the order of
+ * the table.
  *
- * A singular message that is there several times is one: its records put behind each other, which
- * is what protobuf defines merging by. Of a oneof, what came before another member of it does not
- * count. */
+ * A repeated singular message is one message: its records concatenated, as protobuf defines
+ * merging. In a oneof, records before another member are not used. */
 #include "a2a/protobuf_read.h"
 
 #include "a2a/scalar.h"
 #include "wire/base64.h"
 #include "json/build.h"
 
-/* Blocks inside of blocks are copied again at each level; nobody writes such, so all copies
- * together may be this many times as long as the message. */
+/* Nested repeated messages are copied at each level; real messages have none, so all copies
+ * together are limited to this many times the message. */
 enum { MERGED_TIMES = 4 };
 
 bay_err protobuf_broken(protobuf_reader *self, const a2a_place *place)
@@ -45,7 +44,7 @@ void protobuf_close(protobuf_reader *self, char bracket)
     }
 }
 
-/* The `count` records of that number in `from`, behind each other, in `scratch`. */
+/* Concatenates the `count` records of this number in `from`, in `scratch`. */
 static bay_str gather(bay_str from, uint32_t number, size_t count, buf *scratch)
 {
     protobuf_record record;
@@ -130,7 +129,7 @@ static protobuf_wire wire_of(const a2a_field *field)
                                                                           : PROTOBUF_BYTES;
 }
 
-/* Looks the message over; *out_set: the fields it has. */
+/* Scans the message; *out_set: its fields. */
 static bay_err look_over(protobuf_reader *self, const a2a_fields *fields, bay_str bytes,
                          const a2a_place *place, protobuf_slot *slots, uint32_t *out_set)
 {
@@ -187,7 +186,7 @@ static bay_err read_scalar(protobuf_reader *self, const a2a_field *field,
     case A2A_KIND_BOOL:
         json_put_bool(self->to, record->value != 0);
         return BAY_OK;
-    case A2A_KIND_INT32: /* what is too long for it is cut, as protobuf says */
+    case A2A_KIND_INT32: /* a value that is too long is truncated, as protobuf defines */
         json_put_int(self->to, (int32_t)record->value);
         return BAY_OK;
     case A2A_KIND_STATE:

@@ -1,5 +1,5 @@
-/* Reading protobuf, what its two halves share: messages, which follow the tables (protobuf_read.c),
- * and maps and free values, which do not (protobuf_free.c). Private to a2a/. */
+/* Shared by the two halves of reading protobuf: messages, which follow the tables
+ * (protobuf_read.c), and maps and free values, which do not (protobuf_free.c). Private to a2a/. */
 #ifndef A2A_PROTOBUF_READ_H
 #define A2A_PROTOBUF_READ_H
 
@@ -10,18 +10,18 @@
 typedef struct protobuf_reader {
     json_writer *to;
     a2a_fault *fault;
-    uint32_t depth;   /* of arrays and objects that are open */
-    size_t mergeable; /* bytes that may still be put behind each other */
+    uint32_t depth;   /* open arrays and objects */
+    size_t mergeable; /* bytes that may still be concatenated */
 } protobuf_reader;
 
-/* What a message has of one field. */
+/* The records of one field of a message. */
 typedef struct protobuf_slot {
-    bay_str from; /* the message's rest from its first record that counts */
+    bay_str from; /* the message from the first used record on */
     size_t count;
     protobuf_record last;
 } protobuf_slot;
 
-/* The entries of a map: the records of that number in `from`, which have been looked at. */
+/* The entries of a map: the records of this number in `from`, which were scanned. */
 typedef struct protobuf_entries {
     bay_str from;
     uint32_t number;

@@ -1,9 +1,9 @@
-/* JSON to protobuf. A message's length stands before it and is known after it, so what is written
- * first has holes where lengths belong; when all is written, one move from the back fills them.
- * Each byte is moved at most once, however deep it lies.
+/* Converts JSON to protobuf. A message's length precedes it but is known after it, so the text is
+ * first written with gaps for lengths; at the end one pass from the back fills them. Each byte is
+ * moved at most once, whatever the nesting.
  *
- * Numbers of free values become doubles, which is all that a Struct has: a whole number beyond 2^53
- * loses its last digits here, and only here. */
+ * Numbers of free values become doubles, as in Struct: integers beyond 2^53 lose their last digits
+ * here, and only here. */
 #include "a2a/protobuf.h"
 #include "a2a/scalar.h"
 #include "a2a/table.h"
@@ -12,8 +12,8 @@
 #include "wire/base64.h"
 
 typedef struct hole {
-    uint32_t at;   /* in what was written, from where this call began */
-    uint32_t size; /* the message's, with the lengths inside it */
+    uint32_t at;   /* in the output, from the start of this call */
+    uint32_t size; /* of the message, including the lengths inside it */
 } hole;
 
 typedef struct writer {
@@ -24,14 +24,14 @@ typedef struct writer {
     hole *holes;
     uint32_t count;
     uint32_t cap;
-    uint32_t filling; /* what the holes that are closed will take */
+    uint32_t filling; /* bytes that filling the gaps will need */
     uint32_t depth;
     hole few[32];
 } writer;
 
 /* A message that is being written. */
 typedef struct opened {
-    uint32_t index; /* of its hole */
+    uint32_t index; /* of its gap */
     uint32_t filling;
 } opened;
 
@@ -54,7 +54,7 @@ static bool grow(writer *self)
     return true;
 }
 
-/* A field that is a message begins. */
+/* Begins a field that is a message. */
 static bay_err open_level(writer *self, uint32_t number, opened *out)
 {
     if (self->count == self->cap && !grow(self)) {
@@ -70,7 +70,7 @@ static bay_err open_level(writer *self, uint32_t number, opened *out)
     return BAY_OK;
 }
 
-/* One more array or object of the JSON around what follows. */
+/* One more level of arrays or objects. */
 static bay_err enter(writer *self, const a2a_place *place)
 {
     if (self->depth == A2A_DEPTH) {
@@ -92,7 +92,7 @@ static bay_err close_level(writer *self, const opened *what)
     return BAY_OK;
 }
 
-/* Moves what is behind each hole to where it belongs, the last first, and puts the length there. */
+/* Moves the bytes after each gap to their place, last gap first, and writes the length. */
 static bay_err fill(writer *self)
 {
     if (self->count == 0 || !buf_reserve(self->out, self->filling)) {
@@ -116,7 +116,7 @@ static bay_err fill(writer *self)
     return BAY_OK;
 }
 
-/* The decoded text: a view, or in the arena until the next one. */
+/* The decoded text: a view, or in the arena until the next call. */
 static bay_err text_of(writer *self, json_val value, const a2a_place *place, bay_str *out)
 {
     if (json_str_plain(value, out)) {
@@ -185,7 +185,7 @@ static bay_err write_number(writer *self, json_val value, const a2a_place *place
     return BAY_OK;
 }
 
-/* The one member of a Value. */
+/* The single member of a Value. */
 static bay_err write_value(writer *self, json_val value, const a2a_place *place)
 {
     json_kind kind = json_kind_of(value);
@@ -330,7 +330,7 @@ static bay_err write_inside(writer *self, const a2a_field *field, json_val value
     }
 }
 
-/* One value of a field, tag and all. is_dropped: not when it is the default. */
+/* One value of a field with its tag. is_dropped: omit a default. */
 static bay_err write_one(writer *self, const a2a_field *field, json_val value,
                          const a2a_place *place, bool is_dropped)
 {
@@ -406,8 +406,8 @@ static bay_err write_field(writer *self, const a2a_field *field, json_val value,
     if ((field->flags & A2A_FIELD_MAP) != 0) {
         return write_map(self, field, value, place);
     }
-    /* REQUIRED says nothing here: proto3 leaves the defaults of all out whose presence it does not
-     * track */
+    /* REQUIRED has no effect here: proto3 omits the defaults of all fields whose presence it does
+     * not track */
     bool is_dropped = (field->flags & (A2A_FIELD_OPTIONAL | A2A_FIELD_ONEOF)) == 0;
     return write_one(self, field, value, place, is_dropped);
 }

@@ -1,4 +1,4 @@
-/* The tables of A2A, laid out from the .def files, and the small questions about them. */
+/* The tables of A2A, from the .def files, and look-ups in them. */
 #include "a2a/protocol.h"
 
 #include <stdarg.h>
@@ -62,8 +62,8 @@ const a2a_error_row a2a_errors[A2A_ERRORS] = {
 #undef A2A_ERROR
 };
 
-/* What 0.1 numbers otherwise: its own codes, and what we mean by them. Both ways, the first row of
- * an error counts. Source: A2A 0.1.0 section 8.2. */
+/* Codes that 0.1 has with another meaning. In both directions, the first row of an error is used.
+ * Source: A2A 0.1.0 section 8.2. */
 static const struct {
     int code;
     a2a_error error;
@@ -108,14 +108,14 @@ int a2a_error_code(a2a_version version, a2a_error error)
         return code;
     }
     if (error == A2A_E_UNSUPPORTED_OPERATION) {
-        return code; /* -32004 says it of every operation */
+        return code; /* -32004 means it for every operation */
     }
     for (size_t i = 0; i < ARRAY_LEN(codes_0_1); i++) {
         if (codes_0_1[i].error == error) {
             return codes_0_1[i].code;
         }
     }
-    /* What 0.1 reads otherwise must not be said to it. */
+    /* Codes that 0.1 reads differently must not be sent to it. */
     for (size_t i = 0; i < ARRAY_LEN(codes_0_1); i++) {
         if (codes_0_1[i].code == code) {
             return error == A2A_E_INVALID_AGENT_RESPONSE
@@ -139,7 +139,7 @@ bay_err a2a_fault_set(a2a_fault *fault, a2a_error error, const char *format, ...
     if (len < 0) {
         fault->text[0] = '\0';
     } else if ((size_t)len >= sizeof(fault->text)) {
-        /* The character that was cut, if one was, goes as a whole. */
+        /* A character that was cut is removed as a whole. */
         size_t at = sizeof(fault->text) - 1;
         size_t start = at;
         while (start > 0 && at - start < 4 &&
@@ -166,7 +166,7 @@ static size_t digits_at(bay_str text, size_t from)
 
 a2a_version a2a_version_of(bay_str text)
 {
-    if (str_eq(text, a2a_version_names[A2A_1_0])) { /* as nearly everybody writes it */
+    if (str_eq(text, a2a_version_names[A2A_1_0])) { /* the most frequent form */
         return A2A_1_0;
     }
     bay_str name = str_trim(text);

@@ -1,12 +1,12 @@
-/* The queue. A *hook* is one configuration of one task: its deliveries go one after the other, so
- * that its receiver sees events in their order. A hook is in one list at most:
+/* The push queue. A *hook* is one configuration of one task: its deliveries are sent one after the
+ * other, so that its receiver gets events in their order. A hook is in one list at most:
  *
- *      add                 room under way          done: arrived or dead, and there is another
+ *      add                 room under way          done: delivered or dead, and there is another
  *   ───────► ready ───────────────────────► under way ───────────────────────► ready
  *              ▲                                │ done: again
- *              └──────── its time ◄── delayed ◄─┘             (no other: the hook is gone)
+ *              └──────── its time ◄── delayed ◄─┘             (no other: the hook is freed)
  *
- * Everything of a delivery is in one block, wiped when it goes: its fields have credentials. */
+ * A delivery is one block of memory, wiped when it is freed: its fields have credentials. */
 #include "a2a/push.h"
 
 #include "a2a/types.h"
@@ -44,9 +44,9 @@ struct a2a_push_item {
 typedef a2a_push_item push_item;
 
 typedef enum push_origin {
-    PUSH_NEW,      /* the queue's owner is told, also of its death */
-    PUSH_RESTORED, /* it was kept, goes before new ones, and its death is told */
-    PUSH_ACCEPTED, /* it is kept already, and whoever brought it hears of a limit */
+    PUSH_NEW,      /* the queue's owner is notified, also if it is given up */
+    PUSH_RESTORED, /* it was stored, precedes new ones, and its end is reported */
+    PUSH_ACCEPTED, /* it is stored already, and the caller handles a limit */
 } push_origin;
 
 typedef struct push_hook {
@@ -67,12 +67,12 @@ struct a2a_push {
     list ready;
     list delayed;
     list under_way;
-    uint32_t waiting; /* deliveries, those under way too */
+    uint32_t waiting; /* deliveries, including those under way */
     size_t held_bytes;
     uint32_t busy; /* hooks under way */
     bool is_held;
     uint64_t last_id;
-    uint64_t wake_ms; /* what `wake` was told last; 0: nothing */
+    uint64_t wake_ms; /* the last argument of `wake`; 0: none */
 };
 
 /* --- configurations --------------------------------------------------------------------------- */
@@ -82,7 +82,7 @@ static bay_err push_refuse(a2a_fault *fault, const char *why)
     return a2a_fault_set(fault, A2A_E_INVALID_PARAMS, "%s", why);
 }
 
-/* `text` of a field value of ours: no byte that could begin another field, no space at an end. */
+/* `text` of a header value: no byte that could begin another field, no space at an end. */
 static bool is_field_value(bay_str text, size_t most)
 {
     return text.len <= most && chars_value_is_clean(text) && str_trim(text).len == text.len;
@@ -263,7 +263,7 @@ static void ask_for_wake(a2a_push *self)
     }
 }
 
-/* The head of the hook is done with. */
+/* Removes the first delivery of the hook. */
 static void drop_first(a2a_push *self, push_hook *hook)
 {
     push_item *item = first_of(hook);
@@ -285,8 +285,8 @@ static bool is_worth_another(const a2a_push *self, const a2a_delivery *delivery,
     return may_pass && delivery->attempt < self->limits.attempts;
 }
 
-/* Doubled from attempt to attempt; anywhere in the upper half, so that what failed together does
- * not come back together. */
+/* Doubled after each attempt; random in the upper half, so that deliveries that failed together are
+ * not retried together. */
 static uint64_t delay_ms(const a2a_push *self, uint32_t attempt)
 {
     uint64_t delay = self->limits.first_delay_ms;
@@ -387,7 +387,7 @@ static bay_err push_give_up(a2a_push *self, const a2a_delivery *delivery, const 
     return BAY_ERR_LIMIT;
 }
 
-/* Restored ones before new ones. */
+/* Restored ones precede new ones. */
 static void put_in_order(push_hook *hook, push_item *item)
 {
     list_link *before = &hook->items.head;
@@ -407,7 +407,7 @@ static bool has_bytes_for(const a2a_push *self, size_t bytes)
     return most == 0 || (self->held_bytes <= most && bytes <= most - self->held_bytes);
 }
 
-/* The hook that it may join; with BAY_ERR_LIMIT, why it may not. */
+/* The hook for the item; with BAY_ERR_LIMIT the reason why there is no room. */
 static bay_err find_room(a2a_push *self, const push_item *item, push_hook **out,
                          const char **out_why)
 {
@@ -434,7 +434,7 @@ static bay_err find_room(a2a_push *self, const push_item *item, push_hook **out,
     return BAY_OK;
 }
 
-/* With BAY_OK the item is the queue's. */
+/* With BAY_OK the queue owns the item. */
 static bay_err enqueue(a2a_push *self, push_item *item, push_origin origin)
 {
     const char *why = NULL;
@@ -490,7 +490,7 @@ static void add_field(a2a_delivery *delivery, bay_str name, bay_str value)
     delivery->fields[delivery->field_count++] = (http_field){.name = name, .value = value};
 }
 
-/* A2A 1.0.1 section 4.3.3; what the token's field is called is nowhere said, and SDKs differ. */
+/* A2A 1.0.1 section 4.3.3; no text defines the name of the token's field, and SDKs differ. */
 static void add_fields(a2a_delivery *delivery, const push_config *config, a2a_form form,
                        bay_str login)
 {
@@ -510,7 +510,7 @@ static void add_fields(a2a_delivery *delivery, const push_config *config, a2a_fo
     }
 }
 
-/* `known`: the task, where it has been read. */
+/* `known`: the task as a value, if it is known. */
 static bay_err write_body(a2a_form form, a2a_event *event, bay_str task, json_val known, buf *out)
 {
     bay_str json = a2a_event_json(event);
@@ -533,8 +533,7 @@ static bay_err write_body(a2a_form form, a2a_event *event, bay_str task, json_va
     return err == BAY_OK || err == BAY_ERR_NOMEM || err == BAY_ERR_LIMIT ? err : BAY_ERR_INVALID;
 }
 
-/* What is sent is in `login` and `body` and in the configuration. BAY_ERR_LIMIT: it is too
- * large. */
+/* The body is in `login` and `body` and in the configuration. BAY_ERR_LIMIT: too large. */
 static bay_err write_delivery(const push_config *config, a2a_form form, a2a_event *event,
                               bay_str task, json_val known, buf *login, buf *body,
                               a2a_delivery *out)
@@ -551,7 +550,7 @@ static bay_err write_delivery(const push_config *config, a2a_form form, a2a_even
     return err;
 }
 
-/* `take` gets the delivery of an event, which is there until it returns, and how making it ended:
+/* `take` gets the delivery of an event, valid until it returns, and the result of making it:
  * BAY_OK, or BAY_ERR_LIMIT without a body. */
 typedef bay_err (*push_taker)(void *user, const a2a_delivery *delivery, bay_err err);
 
@@ -597,7 +596,7 @@ static bay_err take_item(void *user, const a2a_delivery *delivery, bay_err err)
 bay_err a2a_push_add(a2a_push *self, json_val config, a2a_form form, a2a_event *event, bay_str task,
                      uint64_t now_ms)
 {
-    (void)now_ms; /* what is new is due now */
+    (void)now_ms; /* new ones are due at once */
     return deliver_to(config, form, event, task, JSON_NONE, self->limits.body_bytes, take_new,
                       self);
 }

@@ -1,4 +1,4 @@
-/* The values of ProtoJSON that are more than JSON. */
+/* The values of ProtoJSON beyond plain JSON. */
 #include "a2a/scalar.h"
 
 #include "base/check.h"
@@ -47,7 +47,7 @@ int a2a_enum_read(a2a_kind kind, json_val value)
     return -1;
 }
 
-/* Digits behind a sign, as a string has them. */
+/* Digits after a sign, from a string. */
 static bay_err integer_of(bay_str text, int64_t *out)
 {
     bool is_negative = text.len > 0 && text.at[0] == '-';
@@ -81,7 +81,7 @@ bay_err a2a_int32_read(json_val value, int32_t *out)
 
 /* ---- times ----------------------------------------------------------------------------------- */
 
-/* `count` digits at the front of *text, which is moved behind them; -1 when they are not there. */
+/* `count` digits at the front of *text, which is advanced past them; -1: there are fewer. */
 static int take_digits(bay_str *text, size_t count)
 {
     int number = 0;
@@ -105,8 +105,8 @@ static bool scalar_take(bay_str *text, char c)
     return is_there;
 }
 
-/* Days since 1970-01-01 of a date of the Gregorian calendar. Years are counted from March, so that
- * the leap day is the last of its year. */
+/* Days since 1970-01-01 of a date of the Gregorian calendar. Years begin in March, so that the leap
+ * day is the last of its year. */
 static int64_t days_of(int year, int month, int day)
 {
     int64_t y = month > 2 ? year : year - 1;
@@ -207,8 +207,8 @@ bool a2a_time_read(bay_str text, int64_t *out_seconds, int32_t *out_nanos)
     return true;
 }
 
-/* What was read has its fields where they are; what may vary is the T, the fraction and the zone.
- */
+/* A time that was read has its fields at fixed places; only the T, the fraction and the zone may
+ * vary. */
 bool a2a_time_is_normal(bay_str text)
 {
     return text.len == A2A_TIME_BYTES && text.at[10] == 'T' && text.at[19] == '.' &&
@@ -248,7 +248,7 @@ bool a2a_time_write(int64_t seconds, int32_t nanos, char out[A2A_TIME_BYTES])
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
-/* The value of a digit, and bits for those that only one alphabet has. */
+/* The value of a digit, and bits for digits that only one alphabet has. */
 enum { STANDARD_ONLY = 0x40, URL_ONLY = 0x80, NO_DIGIT = 0xff };
 
 static inline unsigned digit_of(unsigned char c)
@@ -288,7 +288,7 @@ a2a_base64 a2a_base64_of(bay_str text, size_t *out_bytes)
         }
         seen |= last;
     }
-    /* bits of the last digit that belong to no byte: two texts would mean the same bytes */
+    /* unused bits of the last digit must be zero: otherwise two texts would have the same bytes */
     unsigned idle = len % 4 == 2 ? 0x0f : len % 4 == 3 ? 0x03 : 0;
     if ((last & idle) != 0 || (seen & (STANDARD_ONLY | URL_ONLY)) == (STANDARD_ONLY | URL_ONLY)) {
         return A2A_BASE64_NOT;

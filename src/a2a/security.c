@@ -1,4 +1,4 @@
-/* The schemes and requirements of a card, read once into one arena, immutable from then on. */
+/* The schemes and requirements of a card, read once into one arena, then immutable. */
 #include "a2a/security_internal.h"
 
 #include "base/check.h"
@@ -174,7 +174,7 @@ static bay_err read_alternative(const reader *on, json_val value, alternative *o
     if (!json_is(value, JSON_OBJECT) ||
         !(json_is(schemes, JSON_OBJECT) || json_is(schemes, JSON_MISSING)) ||
         (json_is(schemes, JSON_MISSING) && json_count(value) > 0)) {
-        /* The older form would else read as "nothing is required". */
+        /* The older form would otherwise mean that nothing is required. */
         return invalid(on, "a requirement that is no object with \"schemes\"", STR(""));
     }
     size_t count = json_is(schemes, JSON_OBJECT) ? json_count(schemes) : 0;

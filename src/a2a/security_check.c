@@ -1,5 +1,5 @@
-/* A request against a card's requirements. A scheme is looked at when an alternative first needs
- * it, and its verdict is kept for the other alternatives of the same check. */
+/* Checks a request against a card's requirements. A scheme is verified when an alternative first
+ * needs it, and the result is kept for the other alternatives of the same check. */
 #include "a2a/security_internal.h"
 #include "base/check.h"
 #include "wire/base64.h"
@@ -22,15 +22,16 @@ typedef struct check {
     void *verify_user;
     arena *memory;
     seen seen[A2A_SCHEMES];
-    bool lacks_scopes; /* an alternative failed by nothing else */
-    bay_str lacking;   /* a scope of it */
+    bool lacks_scopes; /* an alternative failed only because of scopes */
+    bay_str lacking;   /* a missing scope */
 } check;
 
 static const bay_str nothing = {NULL, 0};
 
 /* --- credentials ------------------------------------------------------------------------------ */
 
-/* The value of the one `name=value` in a list; two of that name are none: `*out_twice`. */
+/* The value of the single `name=value` in a list; with two of this name there is none:
+ * `*out_twice`. */
 static bay_str find_pair(bay_str list, char separator, bay_str name, bool *out_twice)
 {
     bay_str found = nothing;
@@ -57,7 +58,7 @@ static bool is_clean(bay_str text)
     return text.len > 0 && text.len <= A2A_CREDENTIAL_BYTES;
 }
 
-/* Decoded bytes, in the arena; BAY_ERR_DENIED when they cannot be a credential. */
+/* Decoded bytes, in the arena; BAY_ERR_DENIED: they cannot be a credential. */
 static bay_err decode(const check *on, bay_str text, bool is_base64, bay_str *out)
 {
     buf bytes;
@@ -72,7 +73,7 @@ static bay_err decode(const check *on, bay_str text, bool is_base64, bay_str *ou
     return err == BAY_ERR_SYNTAX || err == BAY_ERR_LIMIT ? BAY_ERR_DENIED : err;
 }
 
-/* BAY_ERR_NOT_FOUND: the request brought none; BAY_ERR_DENIED: it brought what cannot be one. */
+/* BAY_ERR_NOT_FOUND: no credential; BAY_ERR_DENIED: an invalid one. */
 static bay_err api_key_of(const check *on, const scheme *by, bay_str *out)
 {
     const a2a_presented *from = on->presented;
@@ -178,7 +179,8 @@ static bay_err look_at(check *on, size_t at)
     return BAY_OK;
 }
 
-/* *out_holds; every scheme of it is looked at, so that scopes are only told to whoever is known. */
+/* *out_holds; every scheme is verified, so that missing scopes are reported only to known callers.
+ */
 static bay_err try_alternative(check *on, const alternative *one, bool *out_holds)
 {
     bool is_known = true;
@@ -205,8 +207,8 @@ static bay_err try_alternative(check *on, const alternative *one, bool *out_hold
     return BAY_OK;
 }
 
-/* The alternative that holds; NULL: none. Credentials that are there count before an empty
- * alternative does: who shows who it is, is that. */
+/* The satisfied alternative; NULL: none. An alternative with credentials precedes an empty one: a
+ * caller that identifies itself is not anonymous. */
 static bay_err choose(check *on, const requirement *needs, const alternative **out)
 {
     const alternative *empty = NULL;
@@ -227,7 +229,8 @@ static bay_err choose(check *on, const requirement *needs, const alternative **o
             return BAY_OK;
         }
     }
-    /* A credential that is not good makes nobody anonymous: its owner believes to be somebody. */
+    /* An invalid credential does not make its caller anonymous, because the caller expects to be
+     * identified. */
     for (size_t i = 0; i < on->self->scheme_count; i++) {
         empty = on->seen[i].is == REFUSED ? NULL : empty;
     }
@@ -237,7 +240,7 @@ static bay_err choose(check *on, const requirement *needs, const alternative **o
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
-/* True: every scheme of the alternative names the same subject of the same issuer. */
+/* True: every scheme of the alternative has the same subject of the same issuer. */
 static bool is_one_subject(const check *on, const alternative *one, const principal_parts *first)
 {
     for (size_t i = 1; i < one->count; i++) {
@@ -284,8 +287,8 @@ static bay_err join_scopes(const check *on, const alternative *one, principal_pa
     return err;
 }
 
-/* Who holds all credentials of an alternative. Different subjects together are one of their own:
- * each of them alone must not be taken for it. It is good until the first of them expires. */
+/* The principal of all credentials of an alternative. Different subjects together make a principal
+ * of its own, which none of them alone may equal. It is valid until the first of them expires. */
 static bay_err name_principal(const check *on, const alternative *one, const auth_principal **out)
 {
     principal_parts who = on->seen[one->all_of[0].scheme].who;
@@ -347,7 +350,7 @@ static bool is_said_already(const check *on, const bool *said, size_t at)
     return false;
 }
 
-/* Every way in, once; what does not fit is left out. */
+/* Every scheme, once; what does not fit is omitted. */
 static bay_err write_challenge(const check *on, const requirement *needs, bay_str *out)
 {
     bool said[A2A_SCHEMES] = {false};

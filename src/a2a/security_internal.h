@@ -1,5 +1,4 @@
-/* A card's security as security.c reads it and security_check.c asks it. Nobody else includes this.
- */
+/* A card's security: security.c reads it, security_check.c uses it. No other file includes this. */
 #ifndef A2A_SECURITY_INTERNAL_H
 #define A2A_SECURITY_INTERNAL_H
 
@@ -40,7 +39,7 @@ struct a2a_security {
     scheme *schemes;
     size_t scheme_count;
     requirement card;
-    secured_skill *skills; /* those with requirements of their own */
+    secured_skill *skills; /* skills with requirements of their own */
     size_t skill_count;
 };
 

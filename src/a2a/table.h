@@ -1,6 +1,6 @@
-/* The rows of types.def, to walk: one flat array of fields and a range of it for each type. What
- * the walks share lives here, too: finding a field, where a fault is, what must be there. Private
- * to a2a/. */
+/* The rows of types.def for the walks: one flat array of fields and a range of it for each type.
+ * Also what the walks share: finding a field, the place of a fault, required fields. Private to
+ * a2a/. */
 #ifndef A2A_TABLE_H
 #define A2A_TABLE_H
 
@@ -53,13 +53,13 @@ enum { A2A_FIELDS_MAX = 32, A2A_NO_FIELD = 32 };
 
 a2a_fields a2a_fields_of(a2a_type type);
 
-/* The index of the field that `key` names, or A2A_NO_FIELD. `expected`: where to look first, since
- * members mostly come in order. *out_is_json: it was written in lowerCamel, without escapes. */
+/* The index of the field that `key` names, or A2A_NO_FIELD. `expected`: compared first, because
+ * members are mostly in order. *out_is_json: written in lowerCamel, without escapes. */
 uint32_t a2a_field_named(const a2a_fields *fields, json_val key, uint32_t expected,
                          bool *out_is_json);
 uint32_t a2a_field_numbered(const a2a_fields *fields, uint64_t number, uint32_t expected);
 
-/* Is its default as good as not being there? */
+/* Whether its default equals a missing field. */
 static inline bool a2a_field_drops_default(const a2a_field *field)
 {
     return (field->flags & (A2A_FIELD_REQUIRED | A2A_FIELD_OPTIONAL | A2A_FIELD_ONEOF)) == 0 &&
@@ -67,14 +67,13 @@ static inline bool a2a_field_drops_default(const a2a_field *field)
             field->kind < A2A_KIND_STRUCT);
 }
 
-/* Must it have something in it? */
+/* Whether it must not be empty. */
 static inline bool a2a_field_must_be_filled(const a2a_field *field)
 {
     return (field->flags & (A2A_FIELD_REQUIRED | A2A_FIELD_EMPTY)) == A2A_FIELD_REQUIRED;
 }
 
-/* Where a walk is: a chain on the stack from the innermost member out, told only when something is
- * wrong there. */
+/* The place of a walk: a chain on the stack from the innermost member out, used only for faults. */
 typedef struct a2a_place {
     const struct a2a_place *outer; /* NULL: the outermost */
     const a2a_field *field;        /* a member of a message; or: */
@@ -86,14 +85,14 @@ typedef struct a2a_place {
 __attribute__((cold, noinline)) bay_err a2a_place_fault(const a2a_place *self, a2a_fault *fault,
                                                         const char *what);
 
-/* After the members of a message, `set` of which have a value: what is missing or too much is a
- * fault. *out_defaults: fields to be written with their default all the same. */
+/* After the members of a message, of which `set` have a value: reports missing and excess fields.
+ * *out_defaults: fields that are written even with their default. */
 bay_err a2a_check_presence(const a2a_fields *fields, uint32_t set, const a2a_place *place,
                            a2a_fault *fault, uint32_t *out_defaults) BAY_MUST_CHECK;
 void a2a_put_default(json_writer *to, const a2a_field *field);
 
-/* Are these too many parts? `place`: theirs. What is itself one of a list is no chunk, and no
- * message that is sent: it stands in a task. */
+/* Whether these are too many parts. `place`: theirs. An element of a list is neither a chunk nor a
+ * sent message: it belongs to a task. */
 static inline bool a2a_is_too_many(const a2a_field *field, size_t count, const a2a_place *place)
 {
     const a2a_place *of = place->outer;
@@ -102,7 +101,7 @@ static inline bool a2a_is_too_many(const a2a_field *field, size_t count, const a
            (field->type == A2A_TYPE_PART || field->type == A2A_TYPE_V1_PART);
 }
 
-/* Words for faults that JSON and protobuf have in common. */
+/* Texts of faults that JSON and protobuf share. */
 #define A2A_TOO_DEEP "nested too deeply"
 #define A2A_TOO_LONG "too long"
 #define A2A_TOO_MANY "too many"

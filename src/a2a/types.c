@@ -1,11 +1,11 @@
-/* The tables themselves, made from types.def at compile time, and the questions all walks ask. */
+/* The tables, made from types.def at compile time, and functions that all walks use. */
 #include "a2a/types.h"
 
 #include "a2a/table.h"
 
 #include "base/check.h"
 
-/* The document of a peer is at most what a message may be, in an envelope or two of ours. */
+/* The document of a peer: one message at most, in an envelope or two. */
 const json_limits a2a_json_limits = {64U << 20, A2A_DEPTH + 8, 1U << 20};
 
 /* As types.def writes them. */
@@ -19,7 +19,7 @@ enum {
     DUE = A2A_FIELD_DUE,
 };
 
-/* FIRST_TYPE is the position of its first field: an enumerator that takes none of its own. */
+/* FIRST_TYPE is the index of its first field: an enumerator without a field of its own. */
 enum {
 #define A2A_TYPE(symbol, name) FIRST_##symbol, BACK_##symbol = FIRST_##symbol - 1,
 #define A2A_FIELD(symbol, number, name, json, kind, type, flags) FIELD_##symbol##_##number,
@@ -47,7 +47,7 @@ static const uint16_t first_of[A2A_TYPES + 1] = {0
                                                  ,
                                                  FIELDS};
 
-/* One sum for each type of the bits of its fields that have the flag. */
+/* For each type, the sum of the bits of its fields that have the flag. */
 #define BIT(symbol, number, flags, flag)                                                           \
     | ((((flags) & (flag)) != 0 ? 1U : 0U) << (FIELD_##symbol##_##number - FIRST_##symbol))
 
@@ -132,7 +132,7 @@ uint32_t a2a_field_numbered(const a2a_fields *self, uint64_t number, uint32_t ex
     return A2A_NO_FIELD;
 }
 
-/* The members of a oneof, in words. */
+/* The members of a oneof, as text. */
 static void put_choice(buf *out, const a2a_fields *self, uint32_t choice)
 {
     bool is_first = true;
@@ -225,7 +225,7 @@ void a2a_put_default(json_writer *to, const a2a_field *field)
     }
 }
 
-/* A peer's key, short and whole. */
+/* A peer's key, shortened and printable. */
 static bay_str shorten(bay_str key)
 {
     enum { SHOWN = 40 };
@@ -259,7 +259,7 @@ bay_err a2a_place_fault(const a2a_place *self, a2a_fault *fault, const char *wha
         return BAY_ERR_PROTOCOL;
     }
     buf path;
-    buf_init(&path, 1U << 12); /* a path is as long as the table is deep */
+    buf_init(&path, 1U << 12); /* a path is at most as long as the nesting allows */
     put_place(&path, self);
     bay_str text = path.err == BAY_OK ? buf_view(&path) : STR("");
     bay_err err = a2a_fault_set(fault, A2A_E_INVALID_PARAMS, "%.*s%s%s", BAY_STR(text),
