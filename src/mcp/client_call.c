@@ -78,7 +78,7 @@ static void call_set_phase(mcp_call *call, call_phase phase)
     bool is_open = phase == PHASE_OPEN || phase == PHASE_RESUMING;
     self->waiting_count +=
         (size_t)(phase == PHASE_WAITING) - (size_t)(call->phase == PHASE_WAITING);
-    self->heirs += call->progress_of != 0 ? (size_t)is_open - (size_t)was_open : 0;
+    self->progress_calls += call->progress_of != 0 ? (size_t)is_open - (size_t)was_open : 0;
     if (is_user) {
         self->open_users += (size_t)is_open - (size_t)was_open;
         self->user_count += (size_t)(is_open || phase == PHASE_WAITING) -

@@ -187,7 +187,7 @@ struct mcp_client {
     size_t user_count;    /* of users: WAITING, OPEN, RESUMING */
     size_t open_users;    /* of users: OPEN, RESUMING */
     size_t paused_count;
-    size_t heirs; /* open calls with progress_of */
+    size_t progress_calls; /* open calls with progress_of */
     uint32_t garbage;
     const char *unread_text; /* why the last invalid message could not be read; static */
     uint64_t unread_ms;      /* and when */

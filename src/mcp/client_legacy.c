@@ -118,9 +118,9 @@ void mcp_client_legacy_session_lost(mcp_client *self, uint32_t serial)
 static uint64_t retry_delay(const mcp_call *call)
 {
     if (call->retry_ms != 0 && call->attempts <= 1) {
-        uint64_t wish = call->retry_ms;
-        wish = wish < CLIENT_MIN_RETRY_MS ? CLIENT_MIN_RETRY_MS : wish;
-        return wish > CLIENT_MAX_RETRY_MS ? CLIENT_MAX_RETRY_MS : wish;
+        uint64_t delay_ms = call->retry_ms;
+        delay_ms = delay_ms < CLIENT_MIN_RETRY_MS ? CLIENT_MIN_RETRY_MS : delay_ms;
+        return delay_ms > CLIENT_MAX_RETRY_MS ? CLIENT_MAX_RETRY_MS : delay_ms;
     }
     uint64_t delay = mcp_client_backoff(call->attempts > 0 ? call->attempts - 1 : 0);
     return delay > call->retry_ms ? delay : call->retry_ms;

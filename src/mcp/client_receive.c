@@ -155,7 +155,7 @@ static void notify_call(mcp_call *call, const mcp_method *method, json_val param
 static mcp_call *progress_call_find(const mcp_client *self, bay_str token)
 {
     uint64_t id;
-    if (self->heirs == 0 || !mcp_client_is_id(token, &id) || id == 0) {
+    if (self->progress_calls == 0 || !mcp_client_is_id(token, &id) || id == 0) {
         return NULL;
     }
     LIST_EACH(link, &self->open)
