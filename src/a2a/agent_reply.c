@@ -335,9 +335,9 @@ static bool ends_at_last(const agent_reply *self)
  * their clients disconnect. */
 static bay_err send_as_not_last(agent_reply *self, const a2a_event *event)
 {
-    a2a_event *twin = a2a_event_new(a2a_event_json(event), a2a_event_sequence(event), false);
-    bay_err err = twin != NULL ? a2a_call_event(self->call, twin) : BAY_ERR_NOMEM;
-    a2a_event_unref(twin);
+    a2a_event *copy = a2a_event_new(a2a_event_json(event), a2a_event_sequence(event), false);
+    bay_err err = copy != NULL ? a2a_call_event(self->call, copy) : BAY_ERR_NOMEM;
+    a2a_event_unref(copy);
     return err;
 }
 

@@ -11,22 +11,22 @@
 #include "base/mem.h"
 #include "wire/base64.h"
 
-typedef struct hole {
+typedef struct length_placeholder {
     uint32_t at;   /* in the output, from the start of this call */
     uint32_t size; /* of the message, including the lengths inside it */
-} hole;
+} length_placeholder;
 
 typedef struct writer {
     buf *out;
     a2a_fault *fault;
     arena memory; /* for one decoded string at a time */
     size_t start;
-    hole *holes;
+    length_placeholder *placeholders;
     uint32_t count;
     uint32_t cap;
     uint32_t filling; /* bytes that filling the gaps will need */
     uint32_t depth;
-    hole few[32];
+    length_placeholder few[32];
 } writer;
 
 /* A message that is being written. */
@@ -41,15 +41,15 @@ static bay_err write_value(writer *self, json_val value, const a2a_place *place)
 static bool grow(writer *self)
 {
     uint32_t cap = self->cap * 2;
-    hole *heap = self->holes == self->few ? NULL : self->holes;
-    hole *holes = mem_resize(heap, (size_t)cap * sizeof(*holes));
-    if (holes == NULL) {
+    length_placeholder *heap = self->placeholders == self->few ? NULL : self->placeholders;
+    length_placeholder *placeholders = mem_resize(heap, (size_t)cap * sizeof(*placeholders));
+    if (placeholders == NULL) {
         return false;
     }
     if (heap == NULL) {
-        memcpy(holes, self->few, sizeof(self->few));
+        memcpy(placeholders, self->few, sizeof(self->few));
     }
-    self->holes = holes;
+    self->placeholders = placeholders;
     self->cap = cap;
     return true;
 }
@@ -66,7 +66,7 @@ static bay_err open_level(writer *self, uint32_t number, opened *out)
         return self->out->err != BAY_OK ? self->out->err : BAY_ERR_LIMIT;
     }
     *out = (opened){self->count, self->filling};
-    self->holes[self->count++] = (hole){(uint32_t)at, 0};
+    self->placeholders[self->count++] = (length_placeholder){(uint32_t)at, 0};
     return BAY_OK;
 }
 
@@ -82,7 +82,7 @@ static bay_err enter(writer *self, const a2a_place *place)
 
 static bay_err close_level(writer *self, const opened *what)
 {
-    hole *it = &self->holes[what->index];
+    length_placeholder *it = &self->placeholders[what->index];
     size_t size = self->out->len - self->start - it->at + (self->filling - what->filling);
     if (size > INT32_MAX) {
         return BAY_ERR_LIMIT; /* protobuf has no larger messages */
@@ -103,7 +103,7 @@ static bay_err fill(writer *self)
     size_t to = end + self->filling;
     self->out->len += self->filling;
     for (uint32_t i = self->count; i > 0; i--) {
-        const hole *it = &self->holes[i - 1];
+        const length_placeholder *it = &self->placeholders[i - 1];
         size_t behind = end - it->at;
         char length[PROTOBUF_VARINT_BYTES];
         size_t len = protobuf_varint(it->size, length);
@@ -449,7 +449,7 @@ static bay_err write_message(writer *self, a2a_type type, json_val value, const 
 bay_err a2a_to_protobuf(a2a_type type, json_val value, buf *out, a2a_fault *fault)
 {
     writer self = {.out = out, .fault = fault, .start = out->len};
-    self.holes = self.few;
+    self.placeholders = self.few;
     self.cap = sizeof(self.few) / sizeof(self.few[0]);
     arena_init(&self.memory, a2a_json_limits.max_bytes * 2);
     const a2a_place outermost = {.outer = NULL};
@@ -459,8 +459,8 @@ bay_err a2a_to_protobuf(a2a_type type, json_val value, buf *out, a2a_fault *faul
     if (err != BAY_OK) {
         out->len = self.start;
     }
-    if (self.holes != self.few) {
-        mem_free(self.holes);
+    if (self.placeholders != self.few) {
+        mem_free(self.placeholders);
     }
     arena_fini(&self.memory);
     return err;
