@@ -108,7 +108,7 @@ static bool is_named(listing_kind kind)
 }
 
 /* Every loop reads the list, and reads it again: what the log says already goes to the debug level.
- * `detail` may be another each time. True: it was news. */
+ * `detail` may differ each time. True: it was not logged before. */
 static bool complain(const listing_fetch *fetch, const char *text, const char *detail)
 {
     bool is_new = upstream_told_text(upstream_told_of(fetch->upstream), str_of(text));

@@ -1,16 +1,16 @@
-/* The parts of an upstream's owner. It has one link that all share and whose life is the upstream's
- * state (`main`), and, towards a server of the session revisions, others on demand:
+/* The parts of an upstream's owner. It has one link that all calls may share and whose life is the
+ * upstream's state (`main`), and, for a server of the session revisions, others on demand:
  *
- *   upstream_share    which kind of link a call goes to: a pure decision
- *   upstream_local    the main link's life, the interface
- *   upstream_pool     finds a link for a call, or makes one, or has the call wait
- *   session.c    the life of the other links
- *   client_session.c  what the server says to the client that a link serves alone
- *   upstream_calls    a call on a link
- *   upstream_question what the server asks during it
- *   upstream_open     how a link is opened
- *   upstream_news     what the server tells by itself
- *   upstream_wishes   what is kept up over all main links */
+ *   share.c           which kind of link a call uses: a pure decision
+ *   local.c           the main link's life, the interface
+ *   pool.c            finds a link for a call, opens one, or queues the call
+ *   session.c         the life of the other links
+ *   client_session.c  the server's messages to the client that a link serves alone
+ *   calls.c           a call on a link
+ *   input_request.c   the server's input requests during a call
+ *   open.c            how a link is opened
+ *   notify.c          the server's notifications
+ *   subscriptions.c   what is renewed on every new main link */
 #ifndef UPSTREAM_LOCAL_H
 #define UPSTREAM_LOCAL_H
 

@@ -64,11 +64,11 @@ void pool_wait(local *self, upstream_call *call)
 {
     const config *settings = self->base.config;
     uint32_t own = self->base.server->timeout_ms;
-    uint32_t patience = own > 0 ? own : settings->timeouts.call_ms;
+    uint32_t timeout_ms = own > 0 ? own : settings->timeouts.call_ms;
     if (call->spec.timeout_ms > 0) {
-        patience = call->spec.timeout_ms;
+        timeout_ms = call->spec.timeout_ms;
     }
-    call->until_ms = loop_now_ms(self->base.loop) + patience;
+    call->until_ms = loop_now_ms(self->base.loop) + timeout_ms;
     call->is_queued = true;
     list_push(&self->fair_queues[str_hash(call->affinity.identity, 1) % UPSTREAM_FAIR_QUEUES],
               &call->link);

@@ -1,5 +1,5 @@
-/* What an upstream is asked to keep up over all its links: subscriptions, counted by URI because
- * several endpoints and loops may wish for the same, and the most verbose log level. */
+/* What an upstream renews on every new main link: subscriptions, counted by URI because several
+ * endpoints and loops may need the same one, and the most verbose log level. */
 #include <string.h>
 
 #include "base/err.h"
@@ -86,7 +86,7 @@ void local_set_level(upstream *base, mcp_log_level level)
 {
     local *self = local_of(base);
     if (level >= self->level) {
-        return; /* the most verbose wish counts; each client's own level filters what it gets */
+        return; /* the most verbose level is used; each client's own one filters what it gets */
     }
     self->level = level;
     uint64_t now = loop_now_ms(base->loop);

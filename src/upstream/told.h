@@ -31,7 +31,7 @@ upstream_line upstream_told_step(upstream_told *self, bool *inout_is_down, upstr
                                  const char *reason);
 /* True: the log does not say so yet. Any thread; `self` NULL: always. */
 bool upstream_told_text(upstream_told *self, bay_str text);
-/* It is so no longer: the next time it is news. */
+/* It is not so any more: the next time it is logged again. */
 void upstream_told_text_over(upstream_told *self, bay_str text);
 
 #endif
