@@ -179,7 +179,7 @@ bay_err worker_front_open(worker *self)
         .proxies = &self->proxies,
         .via = str_of(self->gateway->via),
         .identify = identify_caller,
-        .unknown = worker_unknown,
+        .unknown = worker_unknown_path,
         .user = self,
     };
     return front_new(&options, &self->front);

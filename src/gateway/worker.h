@@ -139,8 +139,8 @@ mcp_server *worker_engine(void *user, bay_str path);
 #define WORKER_MESSAGES "/messages"
 bay_err worker_front_open(worker *self) BAY_MUST_CHECK;
 
-/* unknown.c: says what there is not. For front_options. */
-void worker_unknown(void *user, http_exchange *exchange);
+/* unknown_path.c: answers a request at a path without a row. For front_options. */
+void worker_unknown_path(void *user, http_exchange *exchange);
 
 /* listening.c: who may reach the gateway. At its start, before anything is listened on: sets
  * `is_local`. BAY_ERR_DENIED, BAY_ERR_INVALID, BAY_ERR_RESOLVE, with `diag`. */

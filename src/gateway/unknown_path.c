@@ -32,7 +32,7 @@ static void reply_nothing(http_exchange *exchange)
     http_exchange_reply(exchange, 404, fields, count, STR(""));
 }
 
-void worker_unknown(void *user, http_exchange *exchange)
+void worker_unknown_path(void *user, http_exchange *exchange)
 {
     (void)user;
     bay_str path = http_exchange_path(exchange);
