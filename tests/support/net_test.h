@@ -1,4 +1,4 @@
-/* What the tests of this floor share: turning a loop until something is true. */
+/* Shared by the tests of this module: runs a loop until a condition is true. */
 #ifndef TESTS_NET_TEST_H
 #define TESTS_NET_TEST_H
 

@@ -1,5 +1,5 @@
-/* Each allocation of this floor fails once, in turn: nothing crashes, hangs or leaks, and whoever
- * was told of a beginning is told of an end. */
+/* Each allocation of this module fails once, in turn: nothing crashes, hangs or leaks, and each
+ * object that reported its beginning reports its end. */
 #include "support/net_test.h"
 
 #include <signal.h>
