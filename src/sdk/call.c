@@ -295,27 +295,28 @@ bay_str bay_call_revision(bay_call *self)
 
 bay_str bay_call_issuer(bay_call *self)
 {
-    return principal_issuer(self->request->principal);
+    return self != NULL ? principal_issuer(self->request->principal) : (bay_str){NULL, 0};
 }
 
 bay_str bay_call_client(bay_call *self)
 {
-    return principal_client(self->request->principal);
+    return self != NULL ? principal_client(self->request->principal) : (bay_str){NULL, 0};
 }
 
 bay_str bay_call_scopes(bay_call *self)
 {
-    return principal_scopes(self->request->principal);
+    return self != NULL ? principal_scopes(self->request->principal) : (bay_str){NULL, 0};
 }
 
 bool bay_call_has_scope(bay_call *self, const char *scope)
 {
-    return principal_has_scopes(self->request->principal, str_of(scope));
+    return self != NULL && principal_has_scopes(self->request->principal, str_of(scope));
 }
 
 bay_str bay_call_claim(bay_call *self, const char *pointer)
 {
-    json_val claim = principal_claim(self->request->principal, str_of(pointer));
+    json_val claim =
+        self != NULL ? principal_claim(self->request->principal, str_of(pointer)) : JSON_NONE;
     return json_is(claim, JSON_MISSING) ? STR("") : json_raw(claim);
 }
 

@@ -17,6 +17,7 @@
 #include "patchbay/call.h"
 #include "patchbay/caller.h"
 #include "patchbay/client.h"
+#include "patchbay/guard.h"
 #include "patchbay/json.h"
 #include "patchbay/oauth.h"
 #include "patchbay/schema.h"
@@ -251,6 +252,15 @@ static void objects_of_no_other(void **state)
         group->call(oauth, which);
         if (strcmp(group->names[which], "bay_oauth_free") != 0) {
             bay_oauth_free(oauth);
+        }
+    }
+    group = group_of("bay_guard");
+    EACH_CALL(group, which)
+    {
+        bay_guard *guard = bay_guard_new("https://example.com");
+        group->call(guard, which);
+        if (strcmp(group->names[which], "bay_guard_free") != 0) {
+            bay_guard_free(guard);
         }
     }
     group = group_of("bay_document");
@@ -717,21 +727,37 @@ static void a_caller_and_what_it_has(void **state)
 static void no_type_is_forgotten(void **state)
 {
     (void)state;
-    static const char *const met[] = {"nothing",          "bay_server",
-                                      "bay_tool",         "bay_resource",
-                                      "bay_prompt",       "bay_agent",
-                                      "bay_skill",        "bay_json",
-                                      "bay_message",      "bay_client_options",
-                                      "bay_client",       "bay_document",
-                                      "bay_call",         "bay_caller_options",
-                                      "bay_result",       "bay_answer",
-                                      "bay_question",     "bay_peer",
-                                      "bay_request",      "bay_reply",
-                                      "bay_list",         "bay_task",
-                                      "bay_grant",        "bay_artifact",
-                                      "bay_caller",       "bay_caller_request",
-                                      "bay_caller_reply", "bay_oauth",
-                                      "bay_login",        NULL};
+    static const char *const met[] = {"nothing",
+                                      "bay_server",
+                                      "bay_tool",
+                                      "bay_resource",
+                                      "bay_prompt",
+                                      "bay_agent",
+                                      "bay_skill",
+                                      "bay_json",
+                                      "bay_message",
+                                      "bay_client_options",
+                                      "bay_client",
+                                      "bay_document",
+                                      "bay_call",
+                                      "bay_caller_options",
+                                      "bay_result",
+                                      "bay_answer",
+                                      "bay_question",
+                                      "bay_peer",
+                                      "bay_request",
+                                      "bay_reply",
+                                      "bay_list",
+                                      "bay_task",
+                                      "bay_grant",
+                                      "bay_artifact",
+                                      "bay_caller",
+                                      "bay_caller_request",
+                                      "bay_caller_reply",
+                                      "bay_oauth",
+                                      "bay_login",
+                                      "bay_guard",
+                                      NULL};
     for (size_t i = 0; i < sizeof(any_groups) / sizeof(any_groups[0]); i++) {
         if (!is_one_of(any_groups[i].type, met)) {
             fail_msg("nothing calls the functions of %s", any_groups[i].type);
