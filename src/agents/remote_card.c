@@ -70,6 +70,12 @@ static void card_fetch_take(agents_remote *self, bool is_verified)
     a2a_fault fault = {0};
     a2a_version version;
     const char *why = "its card cannot be read";
+    const agents_settings *settings = self->settings;
+    if (settings->admits_card != NULL &&
+        !settings->admits_card(settings->admits_user, json_root(&self->candidate_doc), &why)) {
+        card_fetch_fail(self, "%s", why);
+        return;
+    }
     bay_err err = a2a_card_view(json_root(&self->candidate_doc), &self->candidate_memory, &normal,
                                 &version, &fault);
     why = fault.text[0] != '\0' ? fault.text : why;

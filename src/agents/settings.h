@@ -9,6 +9,7 @@
 #include "http/http_client.h"
 #include "net/address.h"
 #include "wire/field.h"
+#include "json/json.h"
 
 enum {
     AGENTS_CARD_BYTES = 1 << 20,     /* of a card as it is fetched */
@@ -48,6 +49,9 @@ typedef struct agents_settings {
     uint32_t refresh_ms;
     size_t answer_bytes;
     circuit_rules circuit;
+    /* Whether a card that was fetched may be used; NULL: every card. False: `*out_why` says why. */
+    bool (*admits_card)(void *user, json_val card, const char **out_why);
+    void *admits_user;
     /* An agent made of tools: globs over their names; NULL: it is elsewhere. */
     const bay_str *tools;
     size_t tool_count;

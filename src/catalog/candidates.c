@@ -86,7 +86,9 @@ bay_err catalog_export_new(const catalog_view *view, size_t index, catalog_expor
     self->candidates = mem_array(from->count + 1, sizeof(*self->candidates));
     bay_err err = self->candidates != NULL ? BAY_OK : BAY_ERR_NOMEM;
     for (size_t i = 0; err == BAY_OK && i < from->count; i++) {
-        err = export_add(view, self, source, &from->items[i]);
+        if (listing_item_passes(&from->items[i])) {
+            err = export_add(view, self, source, &from->items[i]);
+        }
     }
     if (err != BAY_OK) {
         catalog_export_free(self);

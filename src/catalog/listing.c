@@ -23,16 +23,18 @@ static const struct {
     mcp_method_id method;
     mcp_change change;
     mcp_shape_id shape; /* of an item */
+    trust_kind pinned;
 } kinds[LISTING_KINDS] = {
     [LISTING_TOOLS] = {STR_INIT("tools"), STR_INIT("name"), STR_INIT("tools"), MCP_TOOLS_LIST,
-                       MCP_CHANGE_TOOLS, MCP_SHAPE_TOOL},
+                       MCP_CHANGE_TOOLS, MCP_SHAPE_TOOL, TRUST_TOOL},
     [LISTING_RESOURCES] = {STR_INIT("resources"), STR_INIT("uri"), STR_INIT("resources"),
-                           MCP_RESOURCES_LIST, MCP_CHANGE_RESOURCES, MCP_SHAPE_RESOURCE},
+                           MCP_RESOURCES_LIST, MCP_CHANGE_RESOURCES, MCP_SHAPE_RESOURCE,
+                           TRUST_RESOURCE},
     [LISTING_TEMPLATES] = {STR_INIT("resourceTemplates"), STR_INIT("uriTemplate"),
                            STR_INIT("resources"), MCP_RESOURCES_TEMPLATES_LIST,
-                           MCP_CHANGE_RESOURCES, MCP_SHAPE_TEMPLATE},
+                           MCP_CHANGE_RESOURCES, MCP_SHAPE_TEMPLATE, TRUST_TEMPLATE},
     [LISTING_PROMPTS] = {STR_INIT("prompts"), STR_INIT("name"), STR_INIT("prompts"),
-                         MCP_PROMPTS_LIST, MCP_CHANGE_PROMPTS, MCP_SHAPE_PROMPT},
+                         MCP_PROMPTS_LIST, MCP_CHANGE_PROMPTS, MCP_SHAPE_PROMPT, TRUST_PROMPT},
 };
 
 mcp_change listing_change(listing_kind kind)
@@ -64,6 +66,9 @@ listing *listing_ref(listing *self)
 void listing_unref(listing *self)
 {
     if (self != NULL && --self->references == 0) {
+        for (size_t i = 0; i < self->count; i++) {
+            trust_checked_drop(&self->items[i].checked);
+        }
         arena_fini(&self->memory);
         mem_free(self->items);
         mem_free(self);
@@ -206,6 +211,18 @@ static bay_err listing_add(listing_fetch *fetch, json_val value)
     return err == BAY_OK ? listing_push(into, item) : err;
 }
 
+void listing_check(listing *self, listing_kind kind, trust_pins *pins, bay_str server,
+                   uint64_t now_ms)
+{
+    for (size_t i = 0; self != NULL && pins != NULL && i < self->count; i++) {
+        listing_item *item = &self->items[i];
+        if (item->checked.cell == NULL) {
+            trust_pins_check(pins, server, false, kinds[kind].pinned, item->key, item->value,
+                             now_ms, &item->checked);
+        }
+    }
+}
+
 /* What the last fetch failed of; `is_over`: for other loops, too. */
 static void forget_failure(listing_fetch *self, bool is_over)
 {
@@ -220,6 +237,10 @@ static void fetch_end(listing_fetch *self, bool is_good)
 {
     bool is_changed = is_good && !listing_equal(self->current, self->next);
     bool is_again = self->is_stale;
+    if (is_good && self->pins != NULL) { /* also where it is the same: what turns is noticed */
+        listing_check(self->next, self->kind, self->pins, upstream_name(self->upstream),
+                      self->now_ms(self->user));
+    }
     if (is_good) {
         forget_failure(self, true);
     }

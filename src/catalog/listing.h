@@ -5,6 +5,7 @@
 #ifndef CATALOG_LISTING_H
 #define CATALOG_LISTING_H
 
+#include "trust/pins.h"
 #include "upstream/upstream.h"
 
 typedef enum listing_kind {
@@ -41,7 +42,14 @@ typedef struct listing_item {
     bool gains_tasks;       /* it says nothing of tasks, but its server has the extension: clients
                                of 2025-11-25 are told that it may be one */
     bool is_repeatable;     /* tools: a second execution does no harm, says the server */
+    trust_checked checked;  /* against the pins: what does not pass is not shown */
 } listing_item;
+
+/* Does the item pass just now? It may pass later, or no longer. */
+static inline bool listing_item_passes(const listing_item *self)
+{
+    return trust_checked_admits(&self->checked);
+}
 
 typedef struct listing {
     unsigned references;
@@ -56,6 +64,10 @@ listing *listing_ref(listing *self);
 void listing_unref(listing *self); /* NULL is fine */
 /* The member of the result that holds the items. */
 bay_str listing_result_key(listing_kind kind);
+
+/* Items that have not been held against the pins are now. `server`: whose they are. */
+void listing_check(listing *self, listing_kind kind, trust_pins *pins, bay_str server,
+                   uint64_t now_ms);
 
 /* What clients are told when such a list changes. */
 mcp_change listing_change(listing_kind kind);
@@ -79,7 +91,9 @@ typedef struct listing_fetch {
     bool is_under_way;
     bool is_stale;     /* asked for again meanwhile */
     bool is_announced; /* the server told of a change, and no reading has begun since */
-    bool answers;      /* the last reading that began: it began after the server told of a change */
+    trust_pins *pins;  /* borrowed; NULL: items are held against nothing */
+    uint64_t (*now_ms)(void *user); /* with pins */
+    bool answers; /* the last reading that began: it began after the server told of a change */
     /* After every end, good or bad; is_changed: `current` is a new one. */
     void (*done)(void *user, struct listing_fetch *self, bool is_changed);
     void *user;

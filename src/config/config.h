@@ -67,12 +67,29 @@ typedef struct config_admin {
 } config_admin;
 
 /* What looks at definitions; its rules are read by scan_rule_set_add. */
+typedef enum config_scan_mode {
+    CONFIG_SCAN_OFF,
+    CONFIG_SCAN_WARN,
+    CONFIG_SCAN_HOLD
+} config_scan_mode;
+
 typedef struct config_scan {
     config_map rules; /* id, rule */
+    config_scan_mode definitions;
 } config_scan;
+
+/* What becomes of definitions that are not as the lock has them. */
+typedef enum config_pin {
+    CONFIG_PIN_AUTO, /* of a server or agent: as pins.mode */
+    CONFIG_PIN_OFF,
+    CONFIG_PIN_RECORD,
+    CONFIG_PIN_WARN,
+    CONFIG_PIN_HOLD,
+} config_pin;
 
 typedef struct config_pins {
     bay_str file;
+    config_pin mode; /* never AUTO */
 } config_pins;
 
 typedef struct config_tls {
@@ -230,6 +247,7 @@ typedef struct config_server {
     config_list exclude_tools;
     config_map rename;   /* tools and prompts: own name, name shown */
     config_map describe; /* tools and prompts: own name, description */
+    config_pin pin;
     bool trust_hints;    /* its readOnlyHint and idempotentHint decide whether a call is retried */
     uint32_t refresh_ms; /* of lists whose changes nobody tells; 0: never */
 } config_server;
@@ -325,6 +343,7 @@ typedef struct config_agent {
     config_agent_expose expose;
     config_credentials credentials;
     config_server_tls tls;
+    config_pin pin;
     uint32_t timeout_ms;
     uint32_t stream_idle_ms;
     uint32_t refresh_ms;

@@ -50,7 +50,7 @@ static const catalog_source *source_by_prefix(const endpoint *self, listing_kind
 bool endpoint_knows_tool(const endpoint *self, bay_str name)
 {
     bay_str own;
-    if (catalog_view_find(&self->views[LISTING_TOOLS], name) != NULL) {
+    if (endpoint_find(self, LISTING_TOOLS, name) != NULL) {
         return true;
     }
     const catalog_source *source = source_by_prefix(self, LISTING_TOOLS, name, &own);
@@ -85,7 +85,7 @@ static void refuse_unread(mcp_request *request, const catalog_source *source, co
 /* Tools and prompts, by the catalog alone: what a server does not list cannot be called. */
 static void take_named(endpoint *self, mcp_request *request, listing_kind kind, const char *what)
 {
-    const catalog_entry *entry = catalog_view_find(&self->views[kind], request->name);
+    const catalog_entry *entry = endpoint_find(self, kind, request->name);
     if (entry != NULL) {
         if (endpoint_admits(request, entry->upstream)) {
             route_to(self, request, entry->upstream, entry->item->key, entry);
@@ -108,12 +108,12 @@ static void take_named(endpoint *self, mcp_request *request, listing_kind kind, 
 
 upstream *endpoint_owner_by_list(const endpoint *self, bay_str address)
 {
-    const catalog_entry *entry = catalog_view_find(&self->views[LISTING_RESOURCES], address);
+    const catalog_entry *entry = endpoint_find(self, LISTING_RESOURCES, address);
     if (entry != NULL) {
         return entry->upstream;
     }
     entry = catalog_view_match(&self->views[LISTING_TEMPLATES], address);
-    if (entry == NULL ||
+    if (entry == NULL || !listing_item_passes(entry->item) ||
         filter_hides(upstream_config(entry->upstream), LISTING_RESOURCES, address)) {
         return NULL;
     }
@@ -137,12 +137,12 @@ upstream *endpoint_owner_of_resource(const endpoint *self, bay_str address)
         return owner;
     }
     /* Unlisted resources exist (links in results): with one server there is no doubt whose it is.
-     * Not of one whose lists could not be read. */
+     * Not of one whose lists could not be read, or whose items are held against the pins. */
     upstream *only = NULL;
     for (size_t i = 0; i < self->servers.count; i++) {
         const catalog_source *source = &self->servers.sources[i];
         upstream *candidate = source->upstream;
-        if (upstream_has(candidate, STR("resources")) && !is_unread(source) &&
+        if (upstream_has(candidate, STR("resources")) && !is_unread(source) && !source->is_held &&
             filter_shows(self->part, upstream_config(candidate), kind, address, address)) {
             if (only != NULL) {
                 return NULL;
@@ -278,7 +278,7 @@ static const mcp_param_table *endpoint_param_table(void *user, bay_str tool)
     if (self->is_searched && meta_tools_are(tool)) {
         return NULL;
     }
-    const catalog_entry *entry = catalog_view_find(&self->views[LISTING_TOOLS], tool);
+    const catalog_entry *entry = endpoint_find(self, LISTING_TOOLS, tool);
     return entry != NULL ? &entry->item->params : &mcp_params_pending;
 }
 

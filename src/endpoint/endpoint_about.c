@@ -134,7 +134,9 @@ void endpoint_instructions(void *user, buf *out)
     size_t before = out->len;
     for (size_t i = 0; i < self->servers.count; i++) {
         const upstream *server = self->servers.sources[i].upstream;
-        bay_str text = upstream_instructions(server);
+        const trust_checked *about = self->servers.sources[i].about;
+        bool passes = about == NULL || trust_checked_admits(about);
+        bay_str text = passes ? upstream_instructions(server) : (bay_str){"", 0};
         if (self->only != NULL) {
             buf_str(out, text);
             return;

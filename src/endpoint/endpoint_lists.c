@@ -202,6 +202,7 @@ void endpoint_refresh(endpoint *self, listing_kind kind, const catalog_source *s
         known->listings[kind] = sources[i].listings[kind];
         known->fresh_until_ms[kind] = sources[i].fresh_until_ms[kind];
         known->read = sources[i].read;
+        known->is_held = sources[i].is_held;
         bay_err err = bring_up_to_date(self, view, (size_t)(known - self->servers.sources));
         if (err != BAY_OK) {
             say_stays(kind, err);

@@ -67,6 +67,14 @@ static inline uint64_t endpoint_now_ms(const endpoint *self)
     return self->loop != NULL ? loop_now_ms(self->loop) : 0;
 }
 
+/* What is shown by that name, if it passes just now. */
+static inline const catalog_entry *endpoint_find(const endpoint *self, listing_kind kind,
+                                                 bay_str name)
+{
+    const catalog_entry *entry = catalog_view_find(&self->views[kind], name);
+    return entry != NULL && listing_item_passes(entry->item) ? entry : NULL;
+}
+
 /* Asks the door for a request to this server; as mcp_request_admit. */
 static inline bool endpoint_admits(mcp_request *request, const upstream *to)
 {

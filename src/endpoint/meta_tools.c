@@ -330,7 +330,7 @@ static void describe_tool(endpoint *self, mcp_request *request, bay_str name)
 {
     bay_str text;
     buf json;
-    const catalog_entry *entry = catalog_view_find(&self->views[LISTING_TOOLS], name);
+    const catalog_entry *entry = endpoint_find(self, LISTING_TOOLS, name);
     if (entry == NULL) {
         meta_tools_refuse(request,
                           "There is no such tool; search_tools finds those there are: ", name);

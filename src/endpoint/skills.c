@@ -314,7 +314,7 @@ static void begin_find(skill_walk *self)
         return;
     }
     self->uri = uri;
-    const catalog_entry *entry = catalog_view_find(&way->endpoint->views[LISTING_RESOURCES], uri);
+    const catalog_entry *entry = endpoint_find(way->endpoint, LISTING_RESOURCES, uri);
     const catalog_source *source = NULL;
     if (entry != NULL && has_skills(entry->upstream)) {
         source = catalog_servers_find(&way->endpoint->servers, upstream_name(entry->upstream));

@@ -10,7 +10,9 @@
 
 const admin_route admin_routes[] = {
 #define ADMIN_ROUTE(method, path, roles, handler)                                                  \
-    {STR_INIT(method), STR_INIT(path), roles, handler},
+    {STR_INIT(method), STR_INIT(path), roles, handler, false},
+#define ADMIN_ROUTE_JSON(method, path, roles, handler)                                             \
+    {STR_INIT(method), STR_INIT(path), roles, handler, true},
 #include "gateway/admin_routes.def"
 };
 
@@ -180,8 +182,8 @@ static bool is_of_this_machine(const http_exchange *exchange)
 }
 
 /* What changes something is asked for in JSON, which no form of a page can send: nothing, or an
- * object without members. */
-static bool is_plain_order(http_exchange *exchange)
+ * object without members; where the route takes one, what it says is the route's affair. */
+static bool is_plain_order(http_exchange *exchange, const admin_route *route)
 {
     bay_str type = http_exchange_field(exchange, STR("Content-Type"));
     bay_str body = http_exchange_body(exchange);
@@ -190,7 +192,7 @@ static bool is_plain_order(http_exchange *exchange)
         admin_refuse(exchange, 415, STR("Content-Type must be application/json"));
         return false;
     }
-    if (body.len > 0 &&
+    if (body.len > 0 && !route->takes_object &&
         (json_parse(&document, body, NULL, http_exchange_arena(exchange), NULL) != BAY_OK ||
          !json_is(json_root(&document), JSON_OBJECT) || json_count(json_root(&document)) > 0)) {
         admin_refuse(exchange, 400, STR("the body must be empty or {}"));
@@ -242,7 +244,7 @@ static void on_request(void *user, http_exchange *exchange)
         admin_refuse(exchange, 503, STR("the gateway is ending"));
         return;
     }
-    if (str_eq(route->method, STR("GET")) || is_plain_order(exchange)) {
+    if (str_eq(route->method, STR("GET")) || is_plain_order(exchange, route)) {
         route->handle(self, exchange);
     }
 }

@@ -34,6 +34,7 @@ typedef struct admin_route {
     bay_str path;
     unsigned roles;
     void (*handle)(admin *self, http_exchange *exchange);
+    bool takes_object; /* in its body */
 } admin_route;
 
 extern const admin_route admin_routes[];
@@ -83,6 +84,8 @@ void admin_refuse_busy(http_exchange *exchange);
 /* admin_status.c */
 void admin_status(admin *self, http_exchange *exchange);
 /* admin_reload.c */
+void admin_pins(admin *self, http_exchange *exchange);
+void admin_approve_pin(admin *self, http_exchange *exchange);
 void admin_reload(admin *self, http_exchange *exchange);
 void admin_drain(admin *self, http_exchange *exchange);
 

@@ -33,6 +33,8 @@ typedef struct hold {
     shared *of;
     upstream_credentials *credentials; /* NULL: none */
     tls_context *tls;                  /* theirs; NULL: the system's trust */
+    worker *worker;
+    trust_checked card; /* the one that was fetched last */
     agents_settings settings;
     http_field fields[];
 } hold;
@@ -52,6 +54,7 @@ static void release(void *held)
     hold *self = held;
     upstream_credentials_free(self->credentials);
     tls_free(self->tls);
+    trust_checked_drop(&self->card);
     shared_unref(self->of);
     mem_free(self);
 }
@@ -153,6 +156,21 @@ static const char *file_of(bay_str path)
     return path.len > 0 ? path.at : NULL;
 }
 
+static bool admits_card(void *user, json_val card, const char **out_why)
+{
+    hold *self = user;
+    trust_pins *pins = self->worker->pins;
+    trust_checked before = self->card;
+    self->card = (trust_checked){NULL, 0};
+    if (pins != NULL) {
+        trust_pins_check(pins, self->settings.name, true, TRUST_CARD, (bay_str){"", 0}, card,
+                         loop_now_ms(self->worker->loop), &self->card);
+    }
+    trust_checked_drop(&before);
+    *out_why = "its card is not approved; patchbay pin review shows and approves it";
+    return trust_checked_admits(&self->card);
+}
+
 static void write_settings(const config *all, const config_agent *agent, hold *out)
 {
     for (size_t i = 0; i < agent->headers.count; i++) {
@@ -184,6 +202,8 @@ static void write_settings(const config *all, const config_agent *agent, hold *o
         .refresh_ms = agent->refresh_ms,
         .answer_bytes = all->limits.message_bytes,
         .circuit = {agent->failures, agent->window_ms, agent->cool_off_ms},
+        .admits_card = admits_card,
+        .admits_user = out,
         .tools = agent->tools.at,
         .tool_count = agent->tools.count,
         .title = agent->title,
@@ -276,6 +296,7 @@ bool worker_agent_stays(const worker *self, const config *next, bay_str name)
            config_equal_agent(known, agent) && config_equal_a2a(&old->a2a, &next->a2a) &&
            config_equal_auth(&old->auth, &next->auth) &&
            str_eq(old->public_url, next->public_url) &&
+           gateway_pins_same_policy(old, known->pin, next, agent->pin) &&
            self->agents_files[known - old->agents] == files_of(next, agent);
 }
 
@@ -313,6 +334,7 @@ bay_err worker_agents_set(worker *self, bay_diag *diag)
             break;
         }
         held->of = of;
+        held->worker = self;
         of->references++;
         bool is_kept = worker_agent_stays(self, all, agent->name);
         err = is_kept ? BAY_OK : make_credentials(self, agent, held, diag);

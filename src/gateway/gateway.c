@@ -124,6 +124,9 @@ bay_err gateway_new(const gateway_options *options, gateway **out, bay_diag *dia
         err = agents_owners_new(self->config->store, &self->owners, diag);
     }
     if (err == BAY_OK) {
+        err = gateway_pins_configure(self, self->config, diag);
+    }
+    if (err == BAY_OK) {
         err = open_workers(self, diag);
     }
     if (err == BAY_OK) {
@@ -269,6 +272,7 @@ void gateway_free(gateway *self)
     for (uint32_t i = 0; i < self->worker_count; i++) {
         worker_upstreams_free(&self->workers[i]);
     }
+    gateway_pins_close(self);
     agents_push_queue_free(self->post);
     agents_owners_close(self->owners);
     for (uint32_t i = 0; i < self->worker_count; i++) {
@@ -281,6 +285,7 @@ void gateway_free(gateway *self)
     seal_ring_free(self->ring);
     agents_aliases_free(self->aliases);
     agents_owners_free(self->owners);
+    trust_pins_unref(self->pins);
     mem_free(self->workers);
     mem_free(self->endpoints);
     config_free(self->config);

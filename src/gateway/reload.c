@@ -110,6 +110,7 @@ static void worker_upstream_failed(reload *self, const config_server *server, ba
 
 static void make_own(reload *self, worker *on)
 {
+    worker_pins_take(on);
     for (size_t i = 0; i < self->next->server_count; i++) {
         const config_server *server = &self->next->servers[i];
         bool is_own =
@@ -284,6 +285,7 @@ static void swap(reload *self, worker *on)
     retire_old(self, on, old, old_count);
     mem_free(old);
     config_free(old_config);
+    worker_pins_refresh(on);
 }
 
 static void retire_processes(reload *self, worker *on)
@@ -546,6 +548,7 @@ static void reload_begin(gateway *self, const config *next, config_report *repor
     } else if (err == BAY_OK) {
         err = diag_set(&diag, BAY_ERR_NOMEM, "out of memory");
     }
+    err = err == BAY_OK ? gateway_pins_configure(self, next, &diag) : err;
     if (err == BAY_OK) {
         self->reload = made_reload;
         step_everywhere(made_reload, make_new, made);

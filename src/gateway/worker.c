@@ -23,6 +23,9 @@ static void worker_tick(void *argument)
     worker *self = argument;
     uint64_t now = loop_now_ms(self->loop);
     call_door_tick(&self->door, now);
+    if (self->index == 0) {
+        gateway_pins_tick(self->gateway);
+    }
     endpoint_tick(self->all, now);
     for (size_t i = 0; i < self->profile_count; i++) {
         endpoint_tick(self->profiles[i], now);
@@ -234,6 +237,7 @@ bay_err worker_init(worker *self, gateway *owner, uint32_t index, bay_diag *diag
 {
     *self = (worker){.gateway = owner, .index = index, .config = config_ref(owner->config)};
     self->ring = owner->ring;
+    worker_pins_take(self);
     list_init(&self->retired);
     list_init(&self->leaving);
     worker_door_init(self);

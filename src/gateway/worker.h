@@ -37,6 +37,8 @@ typedef struct worker_upstream {
         first_answers[MCP_CHANGE_RESOURCES + 1]; /* by mcp_change: of two lists that answer
                                                             one announcement, the first */
     freshness freshness;
+    trust_checked about;        /* its instructions, held against the pins */
+    uint64_t identity_stamp;    /* of the program that was found out last; 0: none was */
     upstream_state shown_state; /* what it was at `state_ms`, when it last changed */
     uint64_t state_ms;
     endpoint *endpoint; /* "/mcp/NAME"; NULL once retired */
@@ -54,6 +56,7 @@ struct worker {
     const config *config;
     const seal_ring *ring;   /* the gateway's, or what a reload brings */
     session_store *sessions; /* NULL: none is kept */
+    trust_pins *pins;        /* a reference; NULL: nothing is held against a lock or scanned */
     call_door door;          /* what calls of this loop pass: door.c */
     loop_message door_wake;  /* posted by door.wake, once until it has run */
     http_client *http;
@@ -99,6 +102,8 @@ struct gateway {
     const gateway_auth *auth; /* NULL: stdin alone is served */
     agents_aliases *aliases;  /* ids of tasks that clients made */
     agents_owners *owners;    /* whose the tasks of agents are */
+    trust_pins *pins;         /* worker 0's; NULL: none are asked for */
+    bool is_saving_pins;      /* worker 0's */
     agents_push_queue *post;  /* notifications that are passed on; NULL: nothing is listened on */
     worker *workers;
     mcp_http_router **endpoints; /* of all workers */
@@ -150,7 +155,7 @@ bay_err gateway_check_reload(const gateway *self, const config *next,
                              bay_diag *diag) BAY_MUST_CHECK;
 config_list gateway_addresses(const gateway *self);
 /* The keys whose values in `next` are used from the next start on. Returns their number. */
-enum { GATEWAY_LATER_KEYS = 8 };
+enum { GATEWAY_LATER_KEYS = 9 };
 size_t gateway_later_keys(const gateway *self, const config *next,
                           const char *out[GATEWAY_LATER_KEYS]);
 
@@ -189,6 +194,8 @@ bay_err worker_upstream_new(worker *owner, const config *settings, const config_
                             worker_upstream **out) BAY_MUST_CHECK;
 void worker_upstream_free(worker_upstream *self);
 bool worker_upstream_is_learned(const worker_upstream *self);
+/* All endpoints that show it look at its lists again. */
+void worker_upstream_show(worker_upstream *self);
 /* Its settings became others: when its lists are read anew may differ. */
 void worker_upstream_replan(worker_upstream *self);
 /* Leaves when its last call has ended: it is in no endpoint any more. */
@@ -198,6 +205,26 @@ void worker_retire_step(void *argument);
 bay_err worker_upstreams_set(worker *self, worker_upstream **upstreams,
                              size_t count) BAY_MUST_CHECK;
 void worker_check_lists_ready(worker *self);
+
+/* pins.c: what is served, held against the lock and the scanner. */
+/* What the configuration asks for, at the start and at each reload; the lock is read (anew). Worker
+ * 0's thread. On failure everything stays. Errors: as trust_pins_new, with `diag`. */
+bay_err gateway_pins_configure(gateway *self, const config *next, bay_diag *diag) BAY_MUST_CHECK;
+/* Once a second, worker 0's thread: writes what was recorded. At the end: with no loop running. */
+void gateway_pins_tick(gateway *self);
+void gateway_pins_close(gateway *self);
+/* All loops look again at what passes. Any thread. */
+void gateway_pins_changed(gateway *self);
+/* Do two configurations ask for the same of a server or agent with these values of `pin`? */
+bool gateway_pins_same_policy(const config *old, config_pin before, const config *next,
+                              config_pin now);
+/* On its loop: takes a reference to the gateway's pins, which a reload may have opened. */
+void worker_pins_take(worker *self);
+/* On its loop: checks what is listed against the pins, and shows what passes. */
+void worker_pins_refresh(void *argument);
+/* It starts, or is ready: what it is, and what it says of itself. */
+void worker_upstream_pin(worker_upstream *self);
+bool worker_upstream_is_held(const worker_upstream *self);
 
 /* profile.c */
 void worker_profiles_init(worker *self);

@@ -170,5 +170,6 @@ void worker_fini(worker *self)
     session_store_free(self->sessions);
     loop_free(self->loop);
     worker_agents_forget(self);
+    trust_pins_unref(self->pins);
     config_free(self->config);
 }

@@ -25,7 +25,10 @@ static bool is_gone(const worker_upstream *self)
 
 static catalog_source source_of(const worker_upstream *self)
 {
-    catalog_source source = {.upstream = self->upstream, .read = self->fetched};
+    catalog_source source = {.upstream = self->upstream,
+                             .read = self->fetched,
+                             .about = &self->about,
+                             .is_held = worker_upstream_is_held(self)};
     for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
         source.listings[kind] = self->fetches[kind].current;
         source.fresh_until_ms[kind] = self->freshness.until_ms[kind];
@@ -169,6 +172,7 @@ static void worker_upstream_state_changed(void *user, upstream *changed)
     if (is_gone(self)) {
         return;
     }
+    worker_upstream_pin(self);
     if (upstream_state_of(self->upstream) == UPSTREAM_READY) {
         each_endpoint(self, take_state, self->upstream);
         for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
@@ -303,6 +307,25 @@ static const upstream_events worker_upstream_events = {
     .client_withdrawn = worker_upstream_client_withdrawn,
 };
 
+static uint64_t worker_upstream_now(void *user)
+{
+    const worker_upstream *self = user;
+    return loop_now_ms(self->worker->loop);
+}
+
+static void take_lists(endpoint *at, void *context)
+{
+    for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
+        endpoint_refresh(at, kind, context, 1);
+    }
+}
+
+void worker_upstream_show(worker_upstream *self)
+{
+    catalog_source source = source_of(self);
+    each_endpoint(self, take_lists, &source);
+}
+
 bay_err worker_upstream_new(worker *owner, const config *settings, const config_server *server,
                             const worker_upstream_origin *origin, worker_upstream **out)
 {
@@ -335,6 +358,8 @@ bay_err worker_upstream_new(worker *owner, const config *settings, const config_
     for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
         listing_fetch_init(&self->fetches[kind], self->upstream, kind, worker_upstream_fetched,
                            self);
+        self->fetches[kind].pins = owner->pins;
+        self->fetches[kind].now_ms = worker_upstream_now;
     }
     if (owner->is_introduced) {
         upstream_set_client(self->upstream, owner->client_inputs);
@@ -351,6 +376,7 @@ void worker_upstream_free(worker_upstream *self)
         listing_fetch_fini(&self->fetches[kind]);
     }
     endpoint_free(self->endpoint);
+    trust_checked_drop(&self->about);
     upstream_free(self->upstream);
     config_free(self->config);
     mem_free(self);

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-enum { MEMORY_BYTES = 256 << 20 };
+enum { MEMORY_BYTES = 256 << 20, FULL_NAME_BYTES = 10000 };
 
 const char *trust_source_text(trust_source source)
 {
@@ -44,31 +44,24 @@ bay_err trust_silences_add(trust_silences *self, bay_str key, bay_str reason, ba
 }
 
 /* The item as a person names it, with its server or without. */
-static bool is_item(const trust_silence *silence, const trust_finding *finding, arena *memory)
+static bool is_item(const trust_silence *silence, bay_str server, bay_str item)
 {
-    if (silence->item.len == 0 || str_glob(silence->item, finding->item)) {
+    char full[FULL_NAME_BYTES];
+    if (silence->item.len == 0 || str_glob(silence->item, item)) {
         return true;
     }
-    size_t len = finding->server.len + 1 + finding->item.len;
-    char *full = arena_alloc(memory, len + 1);
-    if (full == NULL) {
-        return false; /* it counts: nothing is silenced for want of memory */
-    }
-    memcpy(full, finding->server.at, finding->server.len);
-    full[finding->server.len] = '.';
-    if (finding->item.len > 0) {
-        memcpy(full + finding->server.len + 1, finding->item.at, finding->item.len);
-    }
-    return str_glob(silence->item, (bay_str){full, len});
+    buf joined = {.at = full, .cap = sizeof(full), .max = sizeof(full)};
+    buf_str(&joined, server);
+    buf_char(&joined, '.');
+    buf_str(&joined, item);
+    return joined.err == BAY_OK && str_glob(silence->item, buf_view(&joined));
 }
 
-static trust_silence *find_silence(trust_silences *silences, const trust_finding *finding,
-                                   arena *memory)
+trust_silence *trust_silences_find(trust_silences *self, bay_str rule, bay_str server, bay_str item)
 {
-    for (size_t i = 0; silences != NULL && i < silences->count; i++) {
-        if (str_glob(silences->at[i].rule, finding->rule) &&
-            is_item(&silences->at[i], finding, memory)) {
-            return &silences->at[i];
+    for (size_t i = 0; self != NULL && i < self->count; i++) {
+        if (str_glob(self->at[i].rule, rule) && is_item(&self->at[i], server, item)) {
+            return &self->at[i];
         }
     }
     return NULL;
@@ -121,7 +114,8 @@ static bay_err copy_texts(trust_findings *self, trust_finding *of)
 bay_err trust_findings_add(trust_findings *self, const trust_finding *finding,
                            trust_silences *silences)
 {
-    trust_silence *silence = find_silence(silences, finding, &self->memory);
+    trust_silence *silence =
+        trust_silences_find(silences, finding->rule, finding->server, finding->item);
     if (silence != NULL) {
         silence->used++;
         self->silenced++;

@@ -70,6 +70,10 @@ typedef struct trust_silences {
 bay_err trust_silences_add(trust_silences *self, bay_str key, bay_str reason,
                            bay_diag *diag) BAY_MUST_CHECK;
 
+/* The one that silences it; NULL: none. */
+trust_silence *trust_silences_find(trust_silences *self, bay_str rule, bay_str server,
+                                   bay_str item);
+
 void trust_findings_init(trust_findings *self);
 void trust_findings_fini(trust_findings *self);
 

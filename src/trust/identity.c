@@ -126,6 +126,39 @@ bay_err trust_identity_command(const char *const *argv, const char *cwd, const c
     return err == BAY_OK ? out->err : err;
 }
 
+static uint64_t stamp_file(const char *path, uint64_t seed)
+{
+    struct stat found;
+    if (stat(path, &found) != 0) {
+        return seed;
+    }
+    const uint64_t facts[] = {found.st_dev,
+                              found.st_ino,
+                              (uint64_t)found.st_size,
+                              (uint64_t)found.st_mtim.tv_sec,
+                              (uint64_t)found.st_mtim.tv_nsec,
+                              (uint64_t)found.st_ctim.tv_sec,
+                              (uint64_t)found.st_ctim.tv_nsec};
+    return str_hash((bay_str){(const char *)facts, sizeof(facts)}, seed);
+}
+
+uint64_t trust_identity_stamp(const char *const *argv, const char *cwd, const char *path)
+{
+    char found[PATH_BYTES];
+    if (!find_program(argv[0], cwd, path, found)) {
+        return 0;
+    }
+    uint64_t stamp = stamp_file(found, 1);
+    for (size_t i = 1; i < TRUST_ARGUMENTS && argv[i] != NULL; i++) {
+        bay_str folder = argv[i][0] != '/' && cwd != NULL ? str_of(cwd) : (bay_str){"", 0};
+        stamp = str_hash(str_of(argv[i]), stamp);
+        if (argv[i][0] != '\0' && join(found, folder, argv[i])) {
+            stamp = stamp_file(found, stamp);
+        }
+    }
+    return stamp != 0 ? stamp : 1;
+}
+
 /* ---- URLs ------------------------------------------------------------------------------------ */
 
 bay_err trust_identity_url(bay_str url, buf *out)

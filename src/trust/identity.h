@@ -20,6 +20,9 @@ enum {
  * BAY_ERR_NOMEM; BAY_ERR_UNSUPPORTED without OpenSSL. Reads files: not on a loop. */
 bay_err trust_identity_command(const char *const *argv, const char *cwd, const char *path, buf *out,
                                bay_diag *diag) BAY_MUST_CHECK;
+/* A number that is another one when a file of these was written, or another lies in its place: asks
+ * for no bytes of them, so that a loop may. 0: there is no such program. */
+uint64_t trust_identity_stamp(const char *const *argv, const char *cwd, const char *path);
 /* "url https://host:port": without path, query and user. Appends. BAY_ERR_INVALID: it is no http
  * URL. */
 bay_err trust_identity_url(bay_str url, buf *out) BAY_MUST_CHECK;

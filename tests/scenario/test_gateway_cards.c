@@ -62,6 +62,59 @@ static void each_agent_has_a_card_of_one_zero_alone(void **state)
     rig_close(&rig);
 }
 
+#ifndef BAY_NO_TLS
+static int card_status(const gateway_rig *rig)
+{
+    client one;
+    client_open(&one, rig);
+    assert_true(client_send(&one, "GET /a2a/far/.well-known/agent-card.json HTTP/1.1\r\n"
+                                  "Host: 127.0.0.1\r\n\r\n"));
+    int status = client_reply(&one);
+    client_close(&one);
+    return status;
+}
+
+static void open_pinned(gateway_rig *rig, const char *mode, const char *lock)
+{
+    char text[600];
+    (void)snprintf(text, sizeof(text),
+                   "{'timeouts':{'drain':100},'pins':{'file':'%s','mode':'%s'},"
+                   "'agents':{'far':{'url':'http://127.0.0.1:%u'}}}",
+                   lock, mode, peer.port);
+    rig_open(rig, text, 1);
+    wait_until(atomic_load(&rig->started) == 1);
+}
+
+/* A card that the lock does not have is not used where pins hold; one that was recorded is. */
+static void a_card_that_is_not_pinned_is_held(void **state)
+{
+    (void)state;
+    gateway_rig rig;
+    char lock[] = "/tmp/cards.lock.XXXXXX";
+    int file = mkstemp(lock);
+    assert_true(file >= 0);
+    close(file);
+    assert_true(peer_open(&peer, 0, NULL));
+    static const struct {
+        const char *mode;
+        bool is_held;
+    } rows[] = {{"hold", true}, {"record", false}, {"hold", false}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        open_pinned(&rig, rows[i].mode, lock);
+        int status = card_status(&rig);
+        assert_int_equal(status != 200, rows[i].is_held);
+        assert_int_equal(rig_log_count("its card is not approved") > 0, rows[i].is_held);
+        gateway_stop(rig.gateway);
+        net_thread_join(&rig.thread);
+        gateway_free(rig.gateway);
+        config_free(rig.config);
+        (void)unlink(rig.path);
+    }
+    peer_close(&peer);
+    (void)unlink(lock);
+}
+#endif
+
 /* What a process makes once and keeps is there before anything is counted. */
 static int warm_up(void **state)
 {
@@ -79,6 +132,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_agent_has_a_card_of_one_zero_alone),
+#ifndef BAY_NO_TLS
+        cmocka_unit_test(a_card_that_is_not_pinned_is_held),
+#endif
     };
     return cmocka_run_group_tests(tests, warm_up, NULL);
 }

@@ -1,12 +1,14 @@
 /* A server on stdin and stdout whose definitions stand in a file: {"tools": […], "resources": […], …,
  * "instructions": "…"}. The file is read anew for each answer, so a test changes it as a server would. A client
- * called NAME is shown FILE.NAME where that is there. The tool "tell" announces that all lists changed; every
- * other tool answers with its name. */
+ * called NAME is shown FILE.NAME where that is there. The tool "tell" announces that all lists changed, "touch" writes
+ * a file FILE.touched, "connect" opens an IPv4 socket, "end" ends the server; every other tool answers with its name. */
 #ifndef SUPPORT_DEFINITION_SERVER_H
 #define SUPPORT_DEFINITION_SERVER_H
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -38,8 +40,8 @@ static json_val definition_read(definition_server *self, json_doc *doc)
 
 static void definition_put_list(json_val all, const char *name)
 {
-    json_val list = json_get(all, str_of(name));
-    bay_str raw = json_is(list, JSON_ARRAY) ? json_raw(list) : STR("[]");
+    json_val items = json_get(all, str_of(name));
+    bay_str raw = json_is(items, JSON_ARRAY) ? json_raw(items) : STR("[]");
     printf("\"result\":{\"%s\":%.*s}}\n", name, BAY_STR(raw));
 }
 
@@ -61,13 +63,40 @@ static void definition_initialize(definition_server *self, json_val params)
     printf("}}\n");
 }
 
-static void definition_call(json_val params)
+static bool definition_touch(const definition_server *self)
+{
+    char path[512];
+    snprintf(path, sizeof(path), "%s.touched", self->file);
+    FILE *file = fopen(path, "w");
+    if (file != NULL) {
+        fclose(file);
+        unlink(path);
+    }
+    return file != NULL;
+}
+
+static bool definition_connect(void)
+{
+    int made = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (made >= 0) {
+        close(made);
+    }
+    return made >= 0;
+}
+
+static void definition_call(const definition_server *self, json_val params)
 {
     static const char *const changes[] = {"tools", "resources", "prompts"};
     json_val name = json_get(params, STR("name"));
     bool is_tell = json_str_eq(name, STR("tell"));
-    printf("\"result\":{\"content\":[{\"type\":\"text\",\"text\":%.*s}]}}\n",
-           BAY_STR(json_is(name, JSON_STRING) ? json_raw(name) : STR("\"\"")));
+    bool has_failed = (json_str_eq(name, STR("touch")) && !definition_touch(self)) ||
+                      (json_str_eq(name, STR("connect")) && !definition_connect());
+    if (json_str_eq(name, STR("end"))) {
+        exit(0);
+    }
+    printf("\"result\":{\"content\":[{\"type\":\"text\",\"text\":%.*s}],\"isError\":%s}}\n",
+           BAY_STR(json_is(name, JSON_STRING) ? json_raw(name) : STR("\"\"")),
+           has_failed ? "true" : "false");
     for (size_t i = 0; is_tell && i < sizeof(changes) / sizeof(changes[0]); i++) {
         printf("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/%s/list_changed\"}\n", changes[i]);
     }
@@ -96,7 +125,7 @@ static void definition_answer(definition_server *self, json_val request)
     if (json_str_eq(method, STR("initialize"))) {
         definition_initialize(self, params);
     } else if (json_str_eq(method, STR("tools/call"))) {
-        definition_call(params);
+        definition_call(self, params);
     } else if (json_str_eq(method, STR("prompts/get"))) {
         printf("\"result\":{\"messages\":[]}}\n");
     } else if (json_str_eq(method, STR("resources/read"))) {
