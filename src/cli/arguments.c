@@ -181,6 +181,18 @@ static bool take_trust_option(cli_arguments *out, cli_option_id id, const char *
     case OPTION_BY:
         out->by = value;
         return true;
+    case OPTION_AS_CLIENT:
+        out->client_name = value;
+        return true;
+    case OPTION_CONTRACTS:
+        out->contracts = value;
+        return true;
+    case OPTION_AS_DECLARED:
+        out->is_as_declared = true;
+        return true;
+    case OPTION_LEARN:
+        out->learns = true;
+        return true;
     default:
         return false;
     }
@@ -490,7 +502,7 @@ static bool is_of_agents(cli_command command)
 /* Commands that look at definitions, also at ones that were kept in a file. */
 static bool looks_at_definitions(cli_command command)
 {
-    return command == CLI_LINT || command == CLI_DIFF || command == CLI_PIN;
+    return command == CLI_LINT || command == CLI_DIFF || command == CLI_PIN || command == CLI_GRADE;
 }
 
 static bool is_url(bay_str text)
@@ -606,44 +618,66 @@ static bay_err take_agent_and_rest(parser *self)
     return err == BAY_OK ? take_rest(self, 2) : err;
 }
 
-/* The words before TARGET: what pin is to do, what diff compares with. */
-static bay_err take_leading(parser *self)
+static void drop_operand(parser *self)
 {
-    cli_arguments *out = self->out;
-    bool is_pin = out->command == CLI_PIN;
-    size_t least = is_pin ? 2 : out->target_kind == CLI_TARGET_ARGV ? 2 : 3;
-    if (is_pin && (self->operand_count < 2 ||
-                   config_choice_find("record|review", str_of(self->operands[1])) < 0)) {
-        return diag_set(self->diag, BAY_ERR_INVALID, "pin needs record or review");
-    }
-    if (self->operand_count < least) {
-        return BAY_OK;
-    }
-    if (is_pin) {
-        out->name = self->operands[1];
-    } else {
-        cli_target_kind kind = out->target_kind;
-        bay_err err = take_target(self, self->operands[1]);
-        if (err != BAY_OK) {
-            return err;
-        }
-        out->before = out->target;
-        out->before_kind = out->target_kind;
-        out->target = (bay_str){NULL, 0};
-        out->target_kind = kind;
-    }
     self->operand_count--;
     for (size_t i = 1; i < self->operand_count; i++) {
         self->operands[i] = self->operands[i + 1];
     }
-    return BAY_OK;
+}
+
+/* What pin and contract are to do, in front of TARGET. */
+static bay_err take_action(parser *self)
+{
+    cli_arguments *out = self->out;
+    bool is_pin = out->command == CLI_PIN;
+    const char *actions = is_pin ? "record|review" : "run|new";
+    if (self->operand_count > 1 && config_choice_find(actions, str_of(self->operands[1])) >= 0) {
+        out->name = self->operands[1];
+        drop_operand(self);
+        return BAY_OK;
+    }
+    out->name = "run";
+    return is_pin ? diag_set(self->diag, BAY_ERR_INVALID, "pin needs record or review") : BAY_OK;
+}
+
+/* What diff compares TARGET with, in front of it. */
+static bay_err take_before(parser *self)
+{
+    cli_arguments *out = self->out;
+    cli_target_kind kind = out->target_kind;
+    if (self->operand_count < (kind == CLI_TARGET_ARGV ? 2u : 3u)) {
+        return BAY_OK;
+    }
+    bay_err err = take_target(self, self->operands[1]);
+    if (err == BAY_OK) {
+        out->before = out->target;
+        out->before_kind = out->target_kind;
+        out->target = (bay_str){NULL, 0};
+        out->target_kind = kind;
+        drop_operand(self);
+    }
+    return err;
+}
+
+static bay_err take_leading(parser *self)
+{
+    switch (self->out->command) {
+    case CLI_PIN:
+    case CLI_CONTRACT:
+        return take_action(self);
+    case CLI_DIFF:
+        return take_before(self);
+    default:
+        return BAY_OK;
+    }
 }
 
 static bay_err take_target_and_rest(parser *self)
 {
     cli_arguments *out = self->out;
     const cli_command_row *row = &cli_commands[out->command];
-    bay_err err = out->command == CLI_PIN || out->command == CLI_DIFF ? take_leading(self) : BAY_OK;
+    bay_err err = take_leading(self);
     if (err != BAY_OK) {
         return err;
     }

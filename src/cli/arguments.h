@@ -96,6 +96,11 @@ typedef struct cli_arguments {
     const char *pin_name;  /* --name */
     const char *approve;
     const char *by;
+    const char *client_name; /* --as-client */
+    const char *contracts;   /* --contracts */
+    bool is_as_declared;
+    bool learns;
+    const struct sandbox_options *sandbox; /* how a command is held; NULL: as it is configured */
     bool is_colorless;
     uint32_t verbosity;
 } cli_arguments;

@@ -59,8 +59,17 @@ static cli_exit load(differ *self)
         cli_load_config(self->arguments, &path, &self->settings) != BAY_OK) {
         return CLI_EXIT_CONFIG;
     }
-    before.target_kind = self->arguments->before_kind;
-    before.target = self->arguments->before;
+    bool is_other_client = self->arguments->client_name != NULL;
+    if (is_other_client && self->arguments->before_kind != CLI_TARGET_NONE) {
+        cli_say("--as-client compares TARGET with itself: leave BEFORE out");
+        return CLI_EXIT_USAGE;
+    }
+    if (is_other_client) {
+        before.client_name = NULL;
+    } else {
+        before.target_kind = self->arguments->before_kind;
+        before.target = self->arguments->before;
+    }
     self->count = 1;
     cli_exit code = cli_definitions_load(&self->sets[0], &before);
     if (code != CLI_EXIT_OK) {

@@ -44,43 +44,6 @@ static cli_exit fail(bay_err err)
     return err == BAY_ERR_LIMIT ? CLI_EXIT_PROTOCOL : CLI_EXIT_FAILED;
 }
 
-/* ---- what the server is ---------------------------------------------------------------------- */
-
-static const char *path_of(const cli_target *target)
-{
-    for (size_t i = 0; target->env != NULL && target->env[i] != NULL; i++) {
-        if (strncmp(target->env[i], "PATH=", 5) == 0) {
-            return target->env[i] + 5;
-        }
-    }
-    return NULL;
-}
-
-/* "" where nothing can be said: of a recording, or of what cannot be read. */
-static void identify(const cli_arguments *arguments, buf *out)
-{
-    cli_target target;
-    bay_diag diag = {0};
-    bay_err err = BAY_OK;
-    if (arguments->target_kind == CLI_TARGET_FILE) {
-        return;
-    }
-    if (arguments->target_kind == CLI_TARGET_AGENT) {
-        return; /* its card says where it is, and is pinned whole */
-    }
-    if (cli_target_resolve(&target, arguments) == CLI_EXIT_OK) {
-        err = target.is_process
-                  ? trust_identity_command(target.argv, target.cwd, path_of(&target), out, &diag)
-                  : trust_identity_url(target.url, out);
-    }
-    if (err != BAY_OK) {
-        cli_say("the identity of the server cannot be determined: %s",
-                diag.text[0] != '\0' ? diag.text : bay_err_text(err));
-        buf_clear(out);
-    }
-    cli_target_fini(&target);
-}
-
 /* ---- what is put in -------------------------------------------------------------------------- */
 
 static bay_err put(pinner *self, trust_pinned *server, const trust_item *item)
@@ -277,7 +240,7 @@ static cli_exit take_server(pinner *self, const cli_arguments *arguments)
         code = CLI_EXIT_USAGE;
     }
     if (code == CLI_EXIT_OK) {
-        identify(arguments, &identity);
+        cli_identify(arguments, &identity);
         err = trust_lock_enter(&self->lock, live.pin, live.is_agent, &server);
         err = err == BAY_OK ? trust_pinned_definitions(server, &pinned) : err;
         if (err == BAY_OK) {

@@ -15,6 +15,8 @@ int cmd_step(const cli_arguments *arguments);
 int cmd_lint(const cli_arguments *arguments);
 int cmd_diff(const cli_arguments *arguments);
 int cmd_pin(const cli_arguments *arguments);
+int cmd_contract(const cli_arguments *arguments);
+int cmd_grade(const cli_arguments *arguments);
 int cmd_card(const cli_arguments *arguments);
 int cmd_send(const cli_arguments *arguments);
 int cmd_task(const cli_arguments *arguments);

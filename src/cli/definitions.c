@@ -196,6 +196,42 @@ cli_exit cli_lock_load(const cli_arguments *arguments, const config *settings, t
     return err == BAY_ERR_IO || err == BAY_ERR_NOMEM ? CLI_EXIT_FAILED : CLI_EXIT_CONFIG;
 }
 
+/* ---- what the server is ----------------------------------------------------------------------- */
+
+static const char *path_of(const cli_target *target)
+{
+    for (size_t i = 0; target->env != NULL && target->env[i] != NULL; i++) {
+        if (strncmp(target->env[i], "PATH=", 5) == 0) {
+            return target->env[i] + 5;
+        }
+    }
+    return NULL;
+}
+
+void cli_identify(const cli_arguments *arguments, buf *out)
+{
+    cli_target target;
+    bay_diag diag = {0};
+    bay_err err = BAY_OK;
+    if (arguments->target_kind == CLI_TARGET_FILE) {
+        return;
+    }
+    if (arguments->target_kind == CLI_TARGET_AGENT) {
+        return; /* its card says where it is, and is pinned whole */
+    }
+    if (cli_target_resolve(&target, arguments) == CLI_EXIT_OK) {
+        err = target.is_process
+                  ? trust_identity_command(target.argv, target.cwd, path_of(&target), out, &diag)
+                  : trust_identity_url(target.url, out);
+    }
+    if (err != BAY_OK) {
+        cli_say("the identity of the server cannot be determined: %s",
+                diag.text[0] != '\0' ? diag.text : bay_err_text(err));
+        buf_clear(out);
+    }
+    cli_target_fini(&target);
+}
+
 /* ---- of the configuration -------------------------------------------------------------------- */
 
 bool cli_definitions_need_config(const cli_arguments *arguments)

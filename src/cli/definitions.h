@@ -5,6 +5,7 @@
 
 #include "cli/inventory.h"
 #include "trust/diff.h"
+#include "trust/identity.h"
 #include "trust/lock.h"
 
 enum { CLI_RECORDING_BYTES = 512 << 20 };
@@ -30,6 +31,10 @@ void cli_definitions_fini(cli_definitions *self);
 /* The lock that the command line names; *out_path is where it is. */
 cli_exit cli_lock_load(const cli_arguments *arguments, const config *settings, trust_lock *lock,
                        const char **out_path);
+
+/* Appends the identity of the TARGET (trust/identity.h); nothing of a recording, of an agent, whose card says where it
+ * is, and of what cannot be read, which is said. */
+void cli_identify(const cli_arguments *arguments, buf *out);
 
 /* The enabled servers of the configuration (not those that stand for skills), then its agents that are
  * elsewhere, one after the other: `out` is `arguments` with that TARGET. False: there are no more. */

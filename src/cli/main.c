@@ -44,14 +44,15 @@ static bool starts_servers(cli_command command)
 int main(int argc, char **argv)
 {
     static int (*const commands[CLI_COMMAND_COUNT])(const cli_arguments *arguments) = {
-        [CLI_SERVE] = cmd_serve,   [CLI_STDIO] = cmd_stdio,   [CLI_LIST] = cmd_list,
-        [CLI_CALL] = cmd_call,     [CLI_READ] = cmd_read,     [CLI_PROMPT] = cmd_prompt,
-        [CLI_STEP] = cmd_step,     [CLI_CARD] = cmd_card,     [CLI_SEND] = cmd_send,
-        [CLI_TASK] = cmd_task,     [CLI_CANCEL] = cmd_cancel, [CLI_STATUS] = cmd_status,
-        [CLI_RELOAD] = cmd_reload, [CLI_DRAIN] = cmd_drain,   [CLI_VERSION] = version,
-        [CLI_HELP] = help,         [CLI_LOGIN] = cmd_login,   [CLI_LOGOUT] = cmd_logout,
-        [CLI_WHOAMI] = cmd_whoami, [CLI_LINT] = cmd_lint,     [CLI_DIFF] = cmd_diff,
-        [CLI_PIN] = cmd_pin,       [CLI_KEY] = cmd_key,       [CLI_BLOCK] = cmd_block,
+        [CLI_SERVE] = cmd_serve,   [CLI_STDIO] = cmd_stdio,       [CLI_LIST] = cmd_list,
+        [CLI_CALL] = cmd_call,     [CLI_READ] = cmd_read,         [CLI_PROMPT] = cmd_prompt,
+        [CLI_STEP] = cmd_step,     [CLI_CARD] = cmd_card,         [CLI_SEND] = cmd_send,
+        [CLI_TASK] = cmd_task,     [CLI_CANCEL] = cmd_cancel,     [CLI_STATUS] = cmd_status,
+        [CLI_RELOAD] = cmd_reload, [CLI_DRAIN] = cmd_drain,       [CLI_VERSION] = version,
+        [CLI_HELP] = help,         [CLI_LOGIN] = cmd_login,       [CLI_LOGOUT] = cmd_logout,
+        [CLI_WHOAMI] = cmd_whoami, [CLI_LINT] = cmd_lint,         [CLI_DIFF] = cmd_diff,
+        [CLI_PIN] = cmd_pin,       [CLI_CONTRACT] = cmd_contract, [CLI_GRADE] = cmd_grade,
+        [CLI_KEY] = cmd_key,       [CLI_BLOCK] = cmd_block,
     };
     cli_arguments arguments;
     bay_diag diag = {0};

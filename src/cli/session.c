@@ -145,13 +145,14 @@ static http_authority *authority_of(void *user, const auth_principal *principal)
 static mcp_link_options link_options(cli_session *self)
 {
     const cli_target *target = &self->target;
+    const char *name = self->arguments->client_name;
     mcp_link_options options = {
         .events = &client_events,
         .user = self,
         .authority = self->login != NULL || self->credentials != NULL ? authority_of : NULL,
     };
     options.client = (mcp_client_options){
-        .name = STR("patchbay"),
+        .name = name != NULL ? str_of(name) : STR("patchbay"),
         .label = str_of(target->shown),
         .version = str_of(bay_version()),
         .oldest = target->oldest,
@@ -169,7 +170,8 @@ static bay_err open_process(cli_session *self, bay_diag *diag)
     process_options child = {.argv = self->target.argv,
                              .env = self->target.env,
                              .cwd = self->target.cwd,
-                             .sandbox = self->target.sandbox};
+                             .sandbox = self->arguments->sandbox != NULL ? self->arguments->sandbox
+                                                                         : self->target.sandbox};
     return mcp_link_open_stdio(self->loop, &child, self->target.name, &options, &self->link, diag);
 }
 

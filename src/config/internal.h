@@ -130,7 +130,8 @@ typedef enum config_kind {
 
 typedef struct config_node {
     config_kind kind;
-    uint32_t line; /* of the key when it has one */
+    uint32_t line;  /* of the key when it has one */
+    bool is_quoted; /* a scalar that is a text whatever it looks like */
     bay_str key;
     bay_str text;              /* of a scalar; empty otherwise */
     struct config_node *first; /* of a list or map, in the order of the file */

@@ -68,6 +68,7 @@ static config_node *build(json_builder *self, json_val value, json_val key)
     if (node == NULL || (has_key && !copy_text(self, key, &node->key))) {
         return NULL;
     }
+    node->is_quoted = json_is(value, JSON_STRING);
     if (node->kind == CONFIG_NODE_SCALAR) {
         return copy_text(self, value, &node->text) ? node : NULL;
     }

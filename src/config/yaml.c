@@ -90,6 +90,7 @@ static bool on_scalar(yaml_builder *self, const yaml_event_t *event, uint32_t li
         return false;
     }
     node->text = copy;
+    node->is_quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
     place(self, node);
     return true;
 }

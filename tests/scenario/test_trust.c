@@ -189,6 +189,28 @@ static void diff_tells_classes(void **state)
     }
 }
 
+/* A server that tells clients apart by their name. */
+static void diff_sees_other_views(void **state)
+{
+    (void)state;
+    char common[] = "/tmp/patchbay-trust-XXXXXX";
+    char own[80];
+    write_file(common, "{\"tools\":[" READ "]}");
+    snprintf(own, sizeof(own), "%s.famous-host", common);
+    PATCHBAY("diff", "--as-client", "famous-host", DEFINITIONS(common));
+    assert_ended(0, "no difference\n");
+    FILE *file = fopen(own, "w");
+    fputs("{\"tools\":[" MORE "]}", file);
+    fclose(file);
+    PATCHBAY("diff", "--as-client", "famous-host", DEFINITIONS(common));
+    assert_int_equal(result.code, 11);
+    assert_has(result.out, "Reads [-a-] {+any+} file.");
+    PATCHBAY("diff", "--as-client", "famous-host", "@/tmp/x", DEFINITIONS(common));
+    assert_int_equal(result.code, 2);
+    unlink(own);
+    unlink(common);
+}
+
 #ifndef BAY_NO_TLS
 static void write_over(const char *path, const char *text)
 {
@@ -288,6 +310,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(lint_is_silenced_with_a_reason),
         cmocka_unit_test(lint_looks_at_every_server),
         cmocka_unit_test(diff_tells_classes),
+        cmocka_unit_test(diff_sees_other_views),
 #ifndef BAY_NO_TLS
         cmocka_unit_test(pins_are_recorded_reviewed_and_approved),
         cmocka_unit_test(pins_tell_what_the_server_is),
