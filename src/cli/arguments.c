@@ -627,7 +627,7 @@ static void drop_operand(parser *self)
 }
 
 /* What pin and contract are to do, in front of TARGET. */
-static bay_err take_action(parser *self)
+static bay_err take_trust_action(parser *self)
 {
     cli_arguments *out = self->out;
     bool is_pin = out->command == CLI_PIN;
@@ -665,7 +665,7 @@ static bay_err take_leading(parser *self)
     switch (self->out->command) {
     case CLI_PIN:
     case CLI_CONTRACT:
-        return take_action(self);
+        return take_trust_action(self);
     case CLI_DIFF:
         return take_before(self);
     default:

@@ -115,7 +115,8 @@ static bay_err report(contractor *self, const cli_contract_run *run, bay_str ser
         err =
             err == BAY_OK ? trust_definitions_add(of, TRUST_TOOL, name, json_empty_object()) : err;
         if (err == BAY_OK && !outcome->holds) {
-            err = add_finding(self, contract, server, "contract", buf_view(&outcome->failures),
+            err = add_finding(self, contract, server, "contract",
+                              str_trim(buf_view(&outcome->failures)),
                               "correct the server, or the contract");
         }
     }
@@ -443,7 +444,8 @@ static bool put_arguments(json_val input, buf *out)
     return is_whole;
 }
 
-static void put_new_contract(buf *out, const trust_item *tool)
+/* False: it is written as a comment. */
+static bool put_new_contract(buf *out, const trust_item *tool)
 {
     buf arguments;
     buf name;
@@ -468,6 +470,7 @@ static void put_new_contract(buf *out, const trust_item *tool)
     buf_printf(out, "  %s  expect: {isError: false}\n", before);
     buf_fini(&arguments);
     buf_fini(&name);
+    return is_read_only && is_whole;
 }
 
 static cli_exit write_new(contractor *self)
@@ -475,21 +478,26 @@ static cli_exit write_new(contractor *self)
     cli_definitions definitions;
     output device;
     buf out;
+    buf items;
     if (self->arguments->target_kind == CLI_TARGET_NONE) {
         cli_say("contract new needs a TARGET");
         return CLI_EXIT_USAGE;
     }
     cli_exit code = cli_definitions_load(&definitions, self->arguments);
     cli_print_init(&device, &out, self->arguments);
+    buf_init(&items, CLI_PRINT_BYTES);
     if (definitions.pin.len > 0) {
         buf_printf(&out, "server: %.*s\n", BAY_STR(definitions.pin));
     }
-    buf_lit(&out, "contracts:\n");
+    bool has_contracts = false;
     for (size_t i = 0; i < definitions.all.count; i++) {
         if (definitions.all.items[i].kind == TRUST_TOOL) {
-            put_new_contract(&out, &definitions.all.items[i]);
+            has_contracts = put_new_contract(&items, &definitions.all.items[i]) || has_contracts;
         }
     }
+    buf_str(&out, has_contracts ? STR("contracts:\n") : STR("contracts: []\n"));
+    buf_str(&out, buf_view(&items));
+    buf_fini(&items);
     code = code == CLI_EXIT_OK ? cli_print(&device, &out, code) : code;
     buf_fini(&out);
     cli_definitions_fini(&definitions);

@@ -129,6 +129,7 @@ bay_err config_document_read(bay_str text, bay_str name, arena *memory, json_doc
         return BAY_ERR_LIMIT;
     }
     config_pool_init(&loader.tree, TREE_BYTES);
+    text = text.at != NULL ? text : STR(""); /* libyaml demands a pointer */
     bay_str head = str_trim(text);
     bool is_json = str_starts(head, STR("{")) || str_starts(head, STR("["));
     const config_node *root =

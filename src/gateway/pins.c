@@ -303,8 +303,10 @@ void worker_upstream_pin(worker_upstream *self)
     if (state == UPSTREAM_READY) {
         check_about(self);
     }
-    if (!self->is_proxy && server->command.len > 0 &&
-        (state == UPSTREAM_STARTING || state == UPSTREAM_READY)) {
+    /* A process is what its files were when it started, whatever becomes of them meanwhile. */
+    bool is_due =
+        state == UPSTREAM_STARTING || (state == UPSTREAM_READY && self->identity_stamp == 0);
+    if (!self->is_proxy && server->command.len > 0 && is_due) {
         identify_program(self);
     }
 }

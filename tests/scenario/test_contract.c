@@ -38,6 +38,7 @@ static void what_is_wrong_with_a_file_is_said(void **state)
         const char *text;
         const char *said;
     } cases[] = {
+        {"", ":1: the file must be a map with contracts"},
         {"contracts: [\n", "not valid YAML"},
         {"- a\n", ":1: the file must be a map with contracts"},
         {"contracts: {}\n", "the file must be a map with contracts"},
@@ -163,6 +164,13 @@ static void a_first_file_can_be_run(void **state)
     CONTRACT(SERVER);
     assert_int_equal(result.code, 0);
     assert_has(result.out, "2 hold, 0 fail\n");
+    write_file(definitions, "{\"tools\":[" TOOL("b", "") "]}");
+    PATCHBAY("contract", "new", SERVER);
+    assert_has(result.out, "contracts: []\n");
+    write_file(contracts, result.out);
+    CONTRACT(SERVER);
+    assert_int_equal(result.code, 0);
+    assert_has(result.out, "0 hold, 0 fail\n");
 }
 
 static void claims_are_tested_without_the_power(void **state)

@@ -199,6 +199,7 @@ static void what_only_looks_different_is_not_held(void **state)
     gateway_rig self;
     record();
     start(&self, pins_of("hold"), 2);
+    wait_once(is_tool(&self, "d.read")); /* its identity is known: it is of the file, too */
     write_definitions(
         "{\"tools\":[{\"name\":\"new\"}, " TELL ", {\"_meta\":{\"files/kind\":1.0},\"icons\":"
         "[{\"src\":\"https:\\/\\/files.example/i.png\"}],\"annotations\": {\"readOnlyHint\" : "
@@ -274,7 +275,8 @@ static void the_admin_api_approves(void **state)
     char body[300];
     client one;
     record();
-    start(&self, pins_of("hold"), 2);
+    start(&self, pins_of("hold"), 1); /* one list: what it held before is gone */
+    wait_once(is_tool(&self, "d.read"));
     write_changed("Reads a file.", "Reads any file.");
     tell(&self);
     wait_once(!is_tool(&self, "d.read"));
@@ -333,6 +335,7 @@ static void the_file_approves(void **state)
     trust_lock_fini(&lock);
     start(&self, pins_of("hold"), 2);
     wait_until(rig_log_count("tool \"read\" is new: the lock does not have it; it is held") == 1);
+    wait_once(is_tool(&self, "d.tell"));
     assert_false(is_tool(&self, "d.read"));
     FILE *file = fopen(lock_path, "w");
     fputs("patchbay.lock 1\n<<<<<<< ours\n", file);

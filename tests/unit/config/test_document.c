@@ -112,6 +112,20 @@ static void values_know_their_lines(void **state)
     }
 }
 
+static void an_empty_text_is_null(void **state)
+{
+    (void)state;
+    static const bay_str texts[] = {{NULL, 0}, STR_INIT(""), STR_INIT("# nothing\n")};
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        arena memory;
+        json_doc doc;
+        arena_init(&memory, 1 << 20);
+        assert_int_equal(config_document_read(texts[i], STR("x"), &memory, &doc, &report), BAY_OK);
+        assert_true(json_is(json_root(&doc), JSON_NULL));
+        arena_fini(&memory);
+    }
+}
+
 static void a_large_text_is_refused(void **state)
 {
     (void)state;
@@ -145,6 +159,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_read_is_said_with_its_line),
         cmocka_unit_test(scalars_have_the_types_of_the_core_schema),
         cmocka_unit_test(values_know_their_lines),
+        cmocka_unit_test(an_empty_text_is_null),
         cmocka_unit_test(a_large_text_is_refused),
         cmocka_unit_test(memory_may_fail),
     };
