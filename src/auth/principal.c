@@ -267,6 +267,11 @@ const char *principal_proof_name(const auth_principal *self)
     return self != NULL ? proof_names[self->proof] : "anonymous";
 }
 
+bool principal_has_proof(const auth_principal *self, principal_proof proof)
+{
+    return self != NULL && self->proof == proof;
+}
+
 uint64_t principal_expires_at(const auth_principal *self)
 {
     return self != NULL ? self->expires_at_ms : 0;

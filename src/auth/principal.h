@@ -85,7 +85,8 @@ bay_str principal_client(const auth_principal *self);
 bay_str principal_scopes(const auth_principal *self);
 const auth_principal *principal_actor(const auth_principal *self);
 const char *principal_proof_name(const auth_principal *self); /* "anonymous" for NULL */
-uint64_t principal_expires_at(const auth_principal *self);    /* ms since 1970; 0: never */
+bool principal_has_proof(const auth_principal *self, principal_proof proof); /* false for NULL */
+uint64_t principal_expires_at(const auth_principal *self); /* ms since 1970; 0: never */
 
 /* The same identity, in time that does not depend on what differs. */
 bool principal_is_same(const auth_principal *one, const auth_principal *other);

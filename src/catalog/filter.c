@@ -1,6 +1,9 @@
 #include "catalog/filter.h"
 
 #include "base/str.h"
+#include "wire/uri_plain.h"
+
+enum { URI_BYTES = 64 * 1024 }; /* of one that is looked at: a longer one is shown to nobody */
 
 static bool matches(const config_list *globs, bay_str text)
 {
@@ -10,6 +13,26 @@ static bool matches(const config_list *globs, bay_str text)
         }
     }
     return false;
+}
+
+bool filter_uri_matches(const config_list *globs, bay_str text, bool otherwise)
+{
+    buf read;
+    buf pattern;
+    bool is_match = false;
+    buf_init(&read, URI_BYTES);
+    buf_init(&pattern, SIZE_MAX / 2);
+    uri_plain(&read, text);
+    bay_err err = read.err;
+    for (size_t i = 0; i < globs->count && err == BAY_OK && !is_match; i++) {
+        buf_clear(&pattern);
+        uri_plain_pattern(&pattern, globs->at[i]);
+        err = pattern.err;
+        is_match = err == BAY_OK && str_glob(buf_view(&pattern), buf_view(&read));
+    }
+    buf_fini(&read);
+    buf_fini(&pattern);
+    return err == BAY_OK ? is_match : otherwise;
 }
 
 /* An empty list admits nothing; one that was not given, everything. */

@@ -5,9 +5,6 @@
 
 #include "catalog/listing.h"
 
-/* Appends a URI as a server reads it: percent-encoding undone, no dot segments, no fragment, a file
- * as "file:///…". Errors stick in `out`. */
-void filter_uri_read(buf *out, bay_str text);
 /* Does a pattern match the URI when both are read so? `otherwise`: the answer when there is no
  * memory to tell, or it is too long. */
 bool filter_uri_matches(const config_list *globs, bay_str text, bool otherwise);

@@ -1,5 +1,5 @@
 /* `pattern` and `patternProperties`: ECMA-262 regular expressions on PCRE2, bounded. A pattern is
- * translated, because some escapes differ in meaning, and compiled once. Private to schema/. */
+ * translated, because some escapes differ in meaning, and compiled once. For schema and policy. */
 #ifndef SCHEMA_PATTERN_H
 #define SCHEMA_PATTERN_H
 

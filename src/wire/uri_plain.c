@@ -1,24 +1,15 @@
-/* URIs as a server reads them. A file behind "%73ecret", "a/../secret" or "file://localhost/secret"
- * is the same as behind "secret": what is hidden by one spelling must not be read by another, and
- * what is admitted by its beginning must not lead out again by "..". */
+#include "wire/uri_plain.h"
+
 #include <string.h>
 
 #include "base/str.h"
-#include "catalog/filter.h"
 #include "wire/chars.h"
-
-enum { URI_BYTES = 64 * 1024 }; /* of one that is looked at: a longer one is shown to nobody */
-
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
 
 /* 0: it has none. */
 static size_t scheme_len(bay_str text)
 {
     for (size_t i = 0; i < text.len; i++) {
-        char c = lower(text.at[i]);
+        char c = char_lower(text.at[i]);
         bool is_letter = c >= 'a' && c <= 'z';
         if (c == ':') {
             return i;
@@ -52,7 +43,7 @@ static bay_str write_start(buf *out, bay_str text, bool *out_is_file)
     size_t scheme = scheme_len(text);
     *out_is_file = str_eq_nocase(str_head(text, scheme), STR("file"));
     for (size_t i = 0; i < scheme; i++) {
-        buf_char(out, lower(text.at[i]));
+        buf_char(out, char_lower(text.at[i]));
     }
     if (scheme > 0) {
         buf_char(out, ':');
@@ -114,7 +105,7 @@ static void tidy_path(buf *out, size_t start, bool is_file)
     out->len = to;
 }
 
-void filter_uri_read(buf *out, bay_str text)
+void uri_plain(buf *out, bay_str text)
 {
     bool is_file;
     bay_str rest = write_start(out, text, &is_file);
@@ -134,31 +125,9 @@ void filter_uri_read(buf *out, bay_str text)
     }
 }
 
-/* A pattern in the form its URIs are brought to; its stars and question marks stay what they are.
- */
-static void read_pattern(buf *out, bay_str pattern)
+void uri_plain_pattern(buf *out, bay_str pattern)
 {
     bool is_file;
     bay_str rest = write_start(out, pattern, &is_file);
     write_decoded(out, rest);
-}
-
-bool filter_uri_matches(const config_list *globs, bay_str text, bool otherwise)
-{
-    buf read;
-    buf pattern;
-    bool is_match = false;
-    buf_init(&read, URI_BYTES);
-    buf_init(&pattern, SIZE_MAX / 2);
-    filter_uri_read(&read, text);
-    bay_err err = read.err;
-    for (size_t i = 0; i < globs->count && err == BAY_OK && !is_match; i++) {
-        buf_clear(&pattern);
-        read_pattern(&pattern, globs->at[i]);
-        err = pattern.err;
-        is_match = err == BAY_OK && str_glob(buf_view(&pattern), buf_view(&read));
-    }
-    buf_fini(&read);
-    buf_fini(&pattern);
-    return err == BAY_OK ? is_match : otherwise;
 }
