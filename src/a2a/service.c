@@ -9,6 +9,7 @@ static a2a_error error_of(call_reason reason)
         return A2A_E_UNAUTHENTICATED;
     case CALL_DENIED:
     case CALL_SCOPE:
+    case CALL_APPROVAL:
         return A2A_E_FORBIDDEN;
     default:
         return A2A_E_BUSY;
@@ -46,6 +47,7 @@ void a2a_service_call(a2a_service *self, a2a_call *call)
                                    .kind = a2a_methods[call->method].call,
                                    .method = a2a_methods[call->method].name,
                                    .params = call->params,
+                                   .origin = call->origin,
                                    .resume = resume};
     call_begin(&call->context, self->door);
     admit(call);

@@ -42,10 +42,11 @@ struct a2a_call {
     bay_str tenant;  /* of params or path; "" */
     /* The caller. Borrowed by the service, valid until the call is ended, also for streams. */
     const auth_principal *principal;
-    bay_str extensions;     /* A2A-Extensions as sent; "" */
-    bay_str traceparent;    /* W3C, checked; "" */
-    uint64_t last_event_id; /* of a client that resumes a stream; 0: none */
-    arena *memory;          /* lives as long as the views */
+    const policy_origin *origin; /* what rules read of where it comes from; NULL: unknown */
+    bay_str extensions;          /* A2A-Extensions as sent; "" */
+    bay_str traceparent;         /* W3C, checked; "" */
+    uint64_t last_event_id;      /* of a client that resumes a stream; 0: none */
+    arena *memory;               /* lives as long as the views */
     /* While `result` runs: its value; JSON_NONE: only its text is known. */
     json_val answer;
     bool takes_result;    /* a stream that one result may replace, where there are no streams */

@@ -524,7 +524,8 @@ void a2a_grpc_request(a2a_grpc *self, http_exchange *exchange, const auth_princi
     if (!read_request(exchange, &inbound)) {
         return;
     }
-    if (!options->agent(options->user, inbound.tenant, &agent) || agent.service == NULL) {
+    if (!options->agent(options->user, inbound.tenant, exchange, principal, &agent) ||
+        agent.service == NULL) {
         refuse_code(exchange, GRPC_NOT_FOUND, "there is no such agent here");
         return;
     }
@@ -535,6 +536,9 @@ void a2a_grpc_request(a2a_grpc *self, http_exchange *exchange, const auth_princi
         return;
     }
     operation->call.principal = principal_ref(principal);
+    if (options->origin != NULL) {
+        operation->call.origin = options->origin(options->user, exchange);
+    }
     a2a_fault fault = {A2A_E_UNAUTHENTICATED, ""};
     front_challenge challenge = {.retry = STR("")}; /* lives as long as the exchange's memory */
     if (options->admit != NULL && options->admit(options->user, &agent, exchange, &operation->call,

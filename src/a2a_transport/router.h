@@ -35,8 +35,11 @@ typedef struct a2a_http_agent {
 typedef struct a2a_http_router_options {
     uint32_t keep_alive_ms; /* comment on quiet streams; 0: 15,000 */
     a2a_inbound_settings inbound;
-    /* For gRPC, whose paths name no agent: the agent of `tenant`. False: none. */
-    bool (*agent)(void *user, bay_str tenant, a2a_http_agent *out);
+    /* For gRPC, whose paths name no agent: the agent of `tenant`. False: none for this principal. */
+    bool (*agent)(void *user, bay_str tenant, http_exchange *exchange,
+                  const auth_principal *principal, a2a_http_agent *out);
+    /* What rules read of where an exchange comes from, in its memory; NULL, or of NULL: nothing. */
+    const policy_origin *(*origin)(void *user, http_exchange *exchange);
     /* Called after a call was read and before its service gets it: is it allowed? `call` has
      * everything except its ops and service. BAY_OK; otherwise the call fails with `fault`, with
      * HTTP status 401 and 403 for A2A_E_UNAUTHENTICATED (with `out_challenge`) and A2A_E_FORBIDDEN.

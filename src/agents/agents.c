@@ -266,17 +266,39 @@ static void show(agent *self, a2a_http_agent *out)
     }
 }
 
-static bool agent_of_tenant(void *user, bay_str tenant, a2a_http_agent *out)
+static const policy_origin *origin_of(void *user, http_exchange *exchange)
+{
+    const agents *self = user;
+    return self->options.origin != NULL ? self->options.origin(self->options.origin_user, exchange)
+                                        : NULL;
+}
+
+/* By the function that admits its calls. */
+static bool is_seen(const agents *self, const agent *one, http_exchange *exchange,
+                    const auth_principal *principal)
+{
+    policy_name about = {POLICY_AGENT, one->name, one->name};
+    call_door *door = self->options.door;
+    if (door == NULL || door->policy.rules == NULL) {
+        return true;
+    }
+    return call_shows(door, &about, STR("SendMessage"), principal,
+                      origin_of((void *)(uintptr_t)self, exchange)) != POLICY_HIDDEN;
+}
+
+static bool agent_of_tenant(void *user, bay_str tenant, http_exchange *exchange,
+                            const auth_principal *principal, a2a_http_agent *out)
 {
     agents *self = user;
     agent *found = find(self, tenant);
     if (found == NULL && tenant.len == 0 && self->count == 1) {
         found = self->items[0]; /* whoever names none can mean no other */
     }
-    if (found != NULL) {
-        show(found, out);
+    if (found == NULL || !is_seen(self, found, exchange, principal)) {
+        return false;
     }
-    return found != NULL;
+    show(found, out);
+    return true;
 }
 
 static void card_wait_closed(void *user, http_exchange *exchange, bool is_complete)
@@ -320,7 +342,8 @@ static void refuse_verb(http_exchange *exchange)
     http_exchange_reply(exchange, 405, &allow, 1, (bay_str){NULL, 0});
 }
 
-static void write_index(agents *self, json_writer *out)
+static void write_index(agents *self, http_exchange *exchange, const auth_principal *principal,
+                        json_writer *out)
 {
     json_open_object(out);
     json_key_lit(out, "agents");
@@ -329,6 +352,9 @@ static void write_index(agents *self, json_writer *out)
         const agent *at = self->items[i];
         const agents_card *card = card_of(at);
         buf url;
+        if (!is_seen(self, at, exchange, principal)) {
+            continue;
+        }
         buf_init(&url, 16 << 10);
         buf_str(&url, at->entry.public->base);
         buf_lit(&url, PREFIX);
@@ -359,26 +385,36 @@ static void write_index(agents *self, json_writer *out)
     json_close_object(out);
 }
 
-static void reply_index(agents *self, http_exchange *exchange)
+static void reply_index(agents *self, http_exchange *exchange, const auth_principal *principal)
 {
     buf text;
     json_writer writer;
     buf_init(&text, INDEX_BYTES);
     json_writer_init(&writer, &text);
-    write_index(self, &writer);
+    write_index(self, exchange, principal, &writer);
     reply_json(exchange, text.err == BAY_OK ? 200 : 503, buf_view(&text));
     buf_fini(&text);
 }
 
-bool agents_serve_index(agents *self, http_exchange *exchange)
+static bool sees_any(const agents *self, http_exchange *exchange, const auth_principal *principal)
 {
-    if (self->count == 0) {
+    for (size_t i = 0; i < self->count; i++) {
+        if (is_seen(self, self->items[i], exchange, principal)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool agents_serve_index(agents *self, http_exchange *exchange, const auth_principal *principal)
+{
+    if (!sees_any(self, exchange, principal)) {
         return false;
     }
     if (!is_read(exchange)) {
         refuse_verb(exchange);
     } else {
-        reply_index(self, exchange);
+        reply_index(self, exchange, principal);
     }
     return true;
 }
@@ -423,7 +459,7 @@ bool agents_serve_webhook(agents *self, http_exchange *exchange, bay_str name, b
 bool agents_serve_card(agents *self, http_exchange *exchange, bay_str name, bay_str rest)
 {
     agent *found = find(self, name);
-    if (found == NULL) {
+    if (found == NULL || !is_seen(self, found, exchange, NULL)) {
         return false;
     }
     bool is_coming = is_read(exchange) && learn(found); /* whoever looks at it has it refreshed */
@@ -444,7 +480,7 @@ bool agents_serve(agents *self, http_exchange *exchange, bay_str name, bay_str r
                   const auth_principal *principal)
 {
     agent *found = find(self, name);
-    if (found == NULL) {
+    if (found == NULL || !is_seen(self, found, exchange, principal)) {
         return false;
     }
     a2a_http_agent shown;
@@ -507,6 +543,7 @@ bay_err agents_new(const agents_options *options, agents **out)
         .keep_alive_ms = options->keep_alive_ms,
         .inbound = {.is_lenient = options->is_lenient},
         .agent = agent_of_tenant,
+        .origin = origin_of,
         .user = self,
     };
     bay_err err = loop_mailbox_new(options->loop, self, &self->port);

@@ -29,6 +29,9 @@ typedef struct agents_options {
     agents_aliases *aliases; /* of all loops; borrowed, or NULL */
     call_door *door;         /* what calls pass, borrowed; NULL: none */
     agents_owners *owners;   /* of all loops; borrowed, or NULL */
+    /* What rules read of where an exchange comes from; NULL: nothing. */
+    const policy_origin *(*origin)(void *user, http_exchange *exchange);
+    void *origin_user;
     /* The keys of webhooks' addresses and of callers as they are at the time; borrowed. NULL, or of
      * NULL: none. */
     const seal_ring *const *ring;
@@ -61,11 +64,12 @@ bay_err agents_set_peers(agents *self, agents *const *all, size_t count) BAY_MUS
  * opens it on its home loop. Without it callers' webhooks are told by agents alone. */
 void agents_set_push_queue(agents *self, agents_push_queue *post);
 
-/* What a front hands over, guarded and identified. False: there is no such thing, and it is not
- * answered. */
-bool agents_serve_index(agents *self, http_exchange *exchange);
+/* What a front hands over, guarded and identified. False: there is no such thing for this
+ * principal, and it is not answered. */
+bool agents_serve_index(agents *self, http_exchange *exchange, const auth_principal *principal);
 bool agents_serve_keys(agents *self, http_exchange *exchange);
-/* A card of the agent of that name; `rest` is the path behind it. */
+/* A card of the agent of that name; `rest` is the path behind it. Nobody is identified for it: it
+ * is there if rules show the agent to everybody. */
 bool agents_serve_card(agents *self, http_exchange *exchange, bay_str name, bay_str rest);
 /* A notification for one of the gateway's webhooks; its address and token prove who sends it. */
 bool agents_serve_webhook(agents *self, http_exchange *exchange, bay_str name, bay_str sealed);

@@ -1,6 +1,7 @@
 #include "call/call.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/check.h"
 #include "base/str.h"
@@ -61,6 +62,69 @@ static call_verdict stage_scopes(call_context *self, call_target *to, call_refus
     return CALL_REFUSE;
 }
 
+/* What a call is about where the service did not say: methods that name nothing, and agents. A call
+ * that must name something and does not is refused. */
+static bool name_of(const call_context *self, call_target *to, policy_name *out)
+{
+    *out = self->about;
+    if (out->name.len > 0 || out->kind == POLICY_METHOD) {
+        return true;
+    }
+    if (self->protocol == CALL_A2A) {
+        bay_str agent = call_target_name(to);
+        *out = (policy_name){POLICY_AGENT, agent, agent};
+        return agent.len > 0;
+    }
+    out->kind = POLICY_METHOD;
+    return self->kind == CALL_LIST || self->kind == CALL_TASK || self->kind == CALL_EXTENSION ||
+           (self->kind == CALL_SUBSCRIPTION && self->shown.len == 0);
+}
+
+static void say_refused(const policy_decision *decision, call_refusal *out)
+{
+    switch (decision->outcome) {
+    case POLICY_LOCKED:
+        out->reason = CALL_SCOPE;
+        out->scopes = decision->scopes;
+        snprintf(out->text, sizeof(out->text),
+                 "This needs the scopes %.*s, of which some were not granted.",
+                 BAY_STR(str_head(decision->scopes, 160)));
+        break;
+    case POLICY_APPROVAL:
+        out->reason = CALL_APPROVAL;
+        snprintf(out->text, sizeof(out->text),
+                 "This call needs the approval of a person, and there is no way here to ask for "
+                 "it. It was not carried out.");
+        break;
+    default:
+        snprintf(out->text, sizeof(out->text),
+                 "The rules of this gateway do not allow this call with these arguments. It was "
+                 "not carried out.");
+        break;
+    }
+}
+
+static call_verdict stage_rules(call_context *self, call_target *to, call_refusal *out)
+{
+    call_door *door = self->door;
+    if (door->policy.rules == NULL) {
+        return CALL_GO;
+    }
+    policy_question question = {.method = self->method,
+                                .principal = self->principal,
+                                .origin = self->origin,
+                                .params = self->params};
+    if (!name_of(self, to, &question.about)) {
+        return CALL_REFUSE;
+    }
+    policy_decision decision = policy_ask(&door->policy, &question);
+    if (decision.outcome == POLICY_ALLOWED) {
+        return CALL_GO;
+    }
+    say_refused(&decision, out);
+    return CALL_REFUSE;
+}
+
 static call_verdict stage_guard(call_context *self, call_target *to, call_refusal *out)
 {
     const call_door *door = self->door;
@@ -89,8 +153,8 @@ static call_verdict stage_concurrency(call_context *self, call_target *to, call_
     return to != NULL && counts[self->kind] ? call_target_take(to, self, out) : CALL_GO;
 }
 
-static const call_stage stages[] = {stage_expiry, stage_scopes, stage_guard, stage_deadline,
-                                    stage_concurrency};
+static const call_stage stages[] = {stage_expiry, stage_scopes,   stage_rules,
+                                    stage_guard,  stage_deadline, stage_concurrency};
 
 /* ---- the door -------------------------------------------------------------------------------- */
 

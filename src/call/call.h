@@ -23,6 +23,7 @@
 #include "auth/principal.h"
 #include "base/list.h"
 #include "call/kind.h"
+#include "policy/rules.h"
 
 typedef struct call_context call_context;
 typedef struct call_door call_door;
@@ -57,7 +58,8 @@ typedef enum call_reason {
 typedef struct call_refusal {
     call_reason reason;
     char text[256]; /* for people and models: what, why, what to do */
-    bay_str scopes; /* CALL_SCOPE: those that the call needs; a view of call_context.scopes */
+    bay_str
+        scopes; /* CALL_SCOPE: those that the call needs; a view that lives as long as the call */
 } call_refusal;
 
 const char *call_reason_text(call_reason reason);
@@ -71,15 +73,17 @@ struct call_context {
     call_protocol protocol;
     call_kind kind;
     bay_str method;
-    bay_str shown;     /* the name or URI as the caller wrote it; "": none */
-    json_val params;   /* of the request, as the protocol has them; may be missing */
-    uint64_t began_ms; /* of the loop's clock; 0: call_begin asks the door */
+    bay_str shown;               /* the name or URI as the caller wrote it; "": none */
+    json_val params;             /* of the request, as the protocol has them; may be missing */
+    uint64_t began_ms;           /* of the loop's clock; 0: call_begin asks the door */
+    const policy_origin *origin; /* where it comes from; NULL: unknown */
     void (*resume)(call_context *self); /* its turn has come; NULL: the call cannot wait */
     /* Set by the service before call_admit. */
     uint32_t timeout_ms; /* of the server, or of one tool; 0: the door's */
     /* All that the principal must have been granted, separated by single spaces; "": none. The user
      * of this process has every scope. */
     bay_str scopes;
+    policy_name about; /* what rules decide on; without a name: an agent, or the method */
     /* The door's. */
     call_target *target; /* counted; NULL: the service itself */
     call_state state;
@@ -102,6 +106,7 @@ struct call_door {
     /* A further stage, for tests and for what an embedding program decides: false refuses, with
      * `out` filled. May be NULL. */
     bool (*guard)(void *user, const call_context *call, call_refusal *out);
+    policy_index policy; /* the rules; without any the stage does nothing */
     void *user;
     list waiting;  /* calls, by door_link, oldest first */
     list granted;  /* calls whose turn has come; guarded by the lock of call/target.c */
@@ -120,8 +125,26 @@ void call_begin(call_context *self, call_door *door);
 
 typedef enum call_verdict { CALL_REFUSE, CALL_WAIT, CALL_GO } call_verdict;
 
-/* Asks the stages, cheapest first: expiry of the principal, its scopes, guard, deadline, concurrency
- * of the target. `to`: the server or agent that is meant; NULL: the service itself answers. A call that is
+/* Does the call's principal know of it, whatever the arguments are? By the function that admits
+ * the call, so that lists show what may be called. POLICY_HIDDEN: it is answered like what there is
+ * not. */
+static inline policy_outcome call_shows(call_door *door, const policy_name *about, bay_str method,
+                                        const auth_principal *principal,
+                                        const policy_origin *origin)
+{
+    if (door == NULL || door->policy.rules == NULL) {
+        return POLICY_ALLOWED;
+    }
+    policy_question question = {.about = *about,
+                                .method = method,
+                                .principal = principal,
+                                .origin = origin,
+                                .is_listing = true};
+    return policy_ask(&door->policy, &question).outcome;
+}
+
+/* Asks the stages, cheapest first: expiry of the principal, its scopes, rules, guard, deadline,
+ * concurrency of the target. `to`: the server or agent that is meant; NULL: the service itself answers. A call that is
  * admitted already goes if `to` is what it was admitted to, and is refused otherwise. A stage that
  * cannot decide refuses.
  * Owns: the call holds a reference to `to` until call_over. */

@@ -137,11 +137,18 @@ typedef struct catalog_cursors {
     bay_str bound; /* endpoint and principal: a cursor is good there and for that one alone */
 } catalog_cursors;
 
+/* Which entries a page shows; the others are passed over, and say nothing of themselves. */
+typedef struct catalog_sight {
+    bool (*shows)(void *user, const catalog_entry *entry); /* NULL: all */
+    void *user;
+} catalog_sight;
+
 /* Writes the members of a list result: the page after `cursor` (missing: from the start) and
  * nextCursor. The cursor of a snapshot that is gone leads to its position in the current one.
  * `is_older`: for a client of the session revisions (older_tools.h). BAY_ERR_INVALID: no cursor of
  * ours. */
 bay_err catalog_view_page(const catalog_view *self, const catalog_cursors *cursors, json_val cursor,
-                          uint32_t page_size, bool is_older, buf *out) BAY_MUST_CHECK;
+                          uint32_t page_size, bool is_older, catalog_sight sight,
+                          buf *out) BAY_MUST_CHECK;
 
 #endif

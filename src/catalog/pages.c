@@ -312,8 +312,49 @@ static size_t write_items(const catalog_snapshot *from, size_t position, size_t 
     return position;
 }
 
+/* The position of the next entry that is shown; `total` of the snapshot: there is none. */
+static size_t next_shown(const catalog_snapshot *from, size_t position, catalog_sight sight)
+{
+    for (size_t i = part_at(from, position); i < from->count; i++) {
+        const catalog_part *part = &from->parts[i];
+        while (position - part->before < part->segment->count) {
+            if (sight.shows(sight.user, &part->segment->entries[position - part->before])) {
+                return position;
+            }
+            position++;
+        }
+    }
+    return from->total;
+}
+
+/* As write_items, for a client that does not see everything: at most `most` items; returns the
+ * position of the next one that is shown, so that pages do not tell of what is not. */
+static size_t write_shown(const catalog_snapshot *from, size_t position, size_t most, bool is_older,
+                          catalog_sight sight, buf *out)
+{
+    size_t start = out->len;
+    position = position < from->total ? next_shown(from, position, sight) : position;
+    for (size_t count = 0; position < from->total && count < most && out->err == BAY_OK; count++) {
+        const catalog_part *part = &from->parts[part_at(from, position)];
+        const catalog_segment *segment = part->segment;
+        size_t index = position - part->before;
+        size_t used = out->len - start;
+        if (used > 0 &&
+            used + segment->starts[index + 1] - segment->starts[index] > CATALOG_PAGE_BYTES) {
+            break;
+        }
+        if (used > 0) {
+            buf_char(out, ',');
+        }
+        bool has_free = segment->from != NULL && segment->from->free_outputs > 0;
+        write_slice(segment, index, 1, is_older && has_free, out);
+        position = position + 1 < from->total ? next_shown(from, position + 1, sight) : from->total;
+    }
+    return position;
+}
+
 bay_err catalog_view_page(const catalog_view *self, const catalog_cursors *cursors, json_val cursor,
-                          uint32_t page_size, bool is_older, buf *out)
+                          uint32_t page_size, bool is_older, catalog_sight sight, buf *out)
 {
     uint64_t id = catalog_view_id(self);
     size_t from = 0;
@@ -329,7 +370,10 @@ bay_err catalog_view_page(const catalog_view *self, const catalog_cursors *curso
     size_t to = page_size > 0 && page_size < total - from ? from + page_size : total;
     json_quote(out, listing_result_key(self->kind));
     buf_lit(out, ":[");
-    size_t end = total > 0 ? write_items(shown, from, to, is_older, out) : 0;
+    size_t end = total == 0            ? 0
+                 : sight.shows == NULL ? write_items(shown, from, to, is_older, out)
+                                       : write_shown(shown, from, page_size > 0 ? page_size : total,
+                                                     is_older, sight, out);
     buf_char(out, ']');
     if (end < total) {
         buf_lit(out, ",\"nextCursor\":\"");

@@ -88,6 +88,7 @@ void config_free(const config *self)
     if (atomic_fetch_sub_explicit(&object->references, 1, memory_order_acq_rel) != 1) {
         return;
     }
+    policy_rules_unref(object->public.rules);
     config_pool_fini(&object->pool);
     mem_free(object);
 }
@@ -183,6 +184,7 @@ static bool equal_field(const config_key *key, const char *a, const char *b)
     case CONFIG_TYPE_LIST:
     case CONFIG_TYPE_HOSTLIST:
     case CONFIG_TYPE_LISTEN:
+    case CONFIG_TYPE_TEXTS:
         return equal_list((const config_list *)a, (const config_list *)b);
     case CONFIG_TYPE_MAP:
         return equal_map((const config_map *)a, (const config_map *)b);
@@ -192,6 +194,8 @@ static bool equal_field(const config_key *key, const char *a, const char *b)
         return equal_rows(config_key_section(key), (const config_rows *)a, (const config_rows *)b);
     case CONFIG_TYPE_SERVERS:
     case CONFIG_TYPE_AGENTS:
+    case CONFIG_TYPE_RULES:
+    case CONFIG_TYPE_TESTS:
     case CONFIG_TYPE_TOLERATED:
         return true;
     }

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "mcp/protocol.h"
 #include "patchbay/types.h"
+#include "policy/rules.h"
 
 enum {
     CONFIG_FILE_BYTES = 4 * 1024 * 1024,
@@ -23,6 +24,7 @@ enum {
     CONFIG_PROFILES = 256,
     CONFIG_AGENTS = 256,
     CONFIG_ISSUERS = 32, /* of one `auth` */
+    CONFIG_GROUPS = 256,
     CONFIG_ITEMS = 4096, /* of one list or map */
     CONFIG_NAME_BYTES = 64,
     CONFIG_SHOWN_BYTES = 256, /* of a name that is given to a tool or prompt */
@@ -310,6 +312,69 @@ typedef struct config_profile {
     config_auth auth; /* in place of the file's, where something of it is given */
 } config_profile;
 
+/* A condition of a rule or group: {KEY: value or values}, or {KEY: {OPERATOR: value or values}}. */
+typedef struct config_test {
+    uint32_t line;
+    bay_str key; /* a JSON pointer, or the name of a header field */
+    bay_str op;  /* "": one of the values */
+    config_list values;
+} config_test;
+
+typedef struct config_tests {
+    const config_test *at;
+    size_t count;
+} config_tests;
+
+typedef struct config_group {
+    bay_str name;
+    uint32_t line;
+    config_list subject;
+    config_tests claims;
+} config_group;
+
+typedef struct config_groups {
+    const config_group *at;
+    size_t count;
+} config_groups;
+
+typedef struct config_who {
+    config_list subject;
+    config_list issuer;
+    config_list client;
+    config_list scopes;
+    config_list group;
+    config_tests claims;
+    config_list certificate;
+    config_list address;
+    config_tests header;
+} config_who;
+
+typedef struct config_rule {
+    uint32_t line;
+    config_list allow; /* `at` of exactly one of these is not NULL */
+    config_list deny;
+    config_list approve;
+    bay_str by;
+    config_who who;
+    config_list server;
+    config_list method;
+    config_tests args;
+} config_rule;
+
+typedef struct config_rules {
+    const config_rule *at;
+    size_t count;
+} config_rules;
+
+typedef enum config_default { CONFIG_DENY, CONFIG_ALLOW } config_default;
+typedef enum config_locked { CONFIG_LOCKED_SHOW, CONFIG_LOCKED_HIDE } config_locked;
+
+typedef struct config_policy {
+    config_default fallback;
+    config_locked locked;
+    config_rules rules;
+} config_policy;
+
 typedef enum config_agent_version {
     CONFIG_AGENT_VERSION_AUTO, /* then a2a_version, one higher */
 } config_agent_version;
@@ -394,6 +459,9 @@ typedef struct config {
     config_a2a a2a;
     const config_agent *agents; /* in the order of the file, disabled ones included */
     size_t agent_count;
+    config_groups groups;
+    config_policy policy;
+    policy_rules *rules; /* the same, ready to decide; NULL: there is no policy */
 } config;
 
 /* What loading found. `line` is 0 where no line is to blame. */

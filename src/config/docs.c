@@ -22,6 +22,9 @@ static void write_type(const config_key *key, buf *out)
         [CONFIG_TYPE_SERVERS] = "map",
         [CONFIG_TYPE_NAMED] = "map",
         [CONFIG_TYPE_AGENTS] = "map",
+        [CONFIG_TYPE_RULES] = "list of maps",
+        [CONFIG_TYPE_TEXTS] = "text or list of texts",
+        [CONFIG_TYPE_TESTS] = "map of conditions",
     };
     if (key->type != CONFIG_TYPE_CHOICE) {
         buf_str(out, str_of(names[key->type]));
@@ -55,6 +58,9 @@ static void write_bounds(const config_key *key, buf *out)
     case CONFIG_TYPE_NAMED:
     case CONFIG_TYPE_SERVERS:
     case CONFIG_TYPE_AGENTS:
+    case CONFIG_TYPE_RULES:
+    case CONFIG_TYPE_TEXTS:
+    case CONFIG_TYPE_TESTS:
         buf_printf(out, "%llu to %llu entries", (unsigned long long)key->min,
                    (unsigned long long)key->max);
         return;
@@ -261,6 +267,27 @@ static void put_named(json_writer *json, const config_key *key)
     json_close_object(json);
 }
 
+/* {KEY: a text, several, or {OPERATOR: a text or several}} */
+static void put_tests(json_writer *json, const config_key *key)
+{
+    put_pair(json, STR("type"), STR("object"));
+    json_key_lit(json, "maxProperties");
+    json_put_uint(json, key->max);
+    json_key_lit(json, "additionalProperties");
+    json_put_raw(json, STR("{\"type\":[\"string\",\"number\",\"boolean\",\"array\",\"object\"]}"));
+}
+
+static void put_rules(json_writer *json, const config_key *key)
+{
+    put_pair(json, STR("type"), STR("array"));
+    json_key_lit(json, "maxItems");
+    json_put_uint(json, key->max);
+    json_key_lit(json, "items");
+    json_open_object(json);
+    put_scope(json, config_key_section(key));
+    json_close_object(json);
+}
+
 static void put_type(json_writer *json, const config_key *key)
 {
     switch (key->type) {
@@ -290,7 +317,14 @@ static void put_type(json_writer *json, const config_key *key)
     case CONFIG_TYPE_HOSTLIST:
         put_texts(json, key, false);
         break;
+    case CONFIG_TYPE_TESTS:
+        put_tests(json, key);
+        break;
+    case CONFIG_TYPE_RULES:
+        put_rules(json, key);
+        break;
     case CONFIG_TYPE_LISTEN:
+    case CONFIG_TYPE_TEXTS:
         put_listen(json, key);
         break;
     case CONFIG_TYPE_MAP:

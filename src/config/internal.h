@@ -37,6 +37,10 @@ typedef enum config_scope {
     CONFIG_SCOPE_SCAN,
     CONFIG_SCOPE_PINS,
     CONFIG_SCOPE_TLS,
+    CONFIG_SCOPE_GROUP,
+    CONFIG_SCOPE_POLICY,
+    CONFIG_SCOPE_RULE,
+    CONFIG_SCOPE_WHO,
     CONFIG_SCOPE_LOG,
     CONFIG_SCOPE_LIMITS,
     CONFIG_SCOPE_TIMEOUTS,
@@ -75,6 +79,9 @@ typedef enum config_type {
     CONFIG_TYPE_NAMED,
     CONFIG_TYPE_SERVERS,
     CONFIG_TYPE_AGENTS,
+    CONFIG_TYPE_RULES,
+    CONFIG_TYPE_TEXTS,
+    CONFIG_TYPE_TESTS,
     CONFIG_TYPE_TOLERATED,
 } config_type;
 
@@ -252,6 +259,16 @@ void *config_keep_array(config_loader *loader, size_t count, size_t size);
 /* agents.c: reads `agents`, and puts the servers that stand for their skills behind the
  * others. */
 void config_apply_agents(config_loader *loader, const config_node *node, config *self);
+
+void config_apply_list(config_loader *loader, const config_key *key, const config_node *node,
+                       config_list *field);
+/* policy.c */
+void config_apply_tests(config_loader *loader, const config_key *key, const config_node *node,
+                        config_tests *field);
+void config_apply_rules(config_loader *loader, const config_key *key, const config_node *node,
+                        config_rules *field);
+/* After all else: makes self->rules. */
+void config_check_policy(config_loader *loader, const config_node *root, config *self);
 
 typedef struct config_object {
     config public;

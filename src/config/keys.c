@@ -21,6 +21,10 @@ static const char config_protocols[] = "auto|legacy|modern"
 #define CONFIG_STRUCT_SCAN config_scan
 #define CONFIG_STRUCT_PINS config_pins
 #define CONFIG_STRUCT_TLS config_tls
+#define CONFIG_STRUCT_GROUP config_group
+#define CONFIG_STRUCT_POLICY config_policy
+#define CONFIG_STRUCT_RULE config_rule
+#define CONFIG_STRUCT_WHO config_who
 #define CONFIG_STRUCT_LOG config_log
 #define CONFIG_STRUCT_LIMITS config_limits
 #define CONFIG_STRUCT_TIMEOUTS config_timeouts
@@ -65,6 +69,10 @@ const config_scope_row config_scopes[CONFIG_SCOPE_COUNT] = {
     SCOPE(SCAN, "scan"),
     SCOPE(PINS, "pins"),
     SCOPE(TLS, "tls"),
+    SCOPE(GROUP, "groups.NAME"),
+    SCOPE(POLICY, "policy"),
+    SCOPE(RULE, "policy.rules.N"),
+    SCOPE(WHO, "policy.rules.N.who"),
     SCOPE(LOG, "log"),
     SCOPE(LIMITS, "limits"),
     SCOPE(TIMEOUTS, "timeouts"),

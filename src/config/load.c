@@ -149,10 +149,12 @@ void *config_keep_array(config_loader *loader, size_t count, size_t size)
     return at;
 }
 
-static void apply_list(config_loader *loader, const config_key *key, const config_node *node,
+void config_apply_list(config_loader *loader, const config_key *key, const config_node *node,
                        config_list *field)
 {
-    bool is_single = key->type == CONFIG_TYPE_LISTEN && node->kind == CONFIG_NODE_SCALAR;
+    bool is_single = (key->type == CONFIG_TYPE_LISTEN || key->type == CONFIG_TYPE_TEXTS ||
+                      key->type == CONFIG_TYPE_TESTS) &&
+                     node->kind == CONFIG_NODE_SCALAR;
     if (node->kind != CONFIG_NODE_LIST && !is_single) {
         refuse_value(loader, key, node);
         return;
@@ -355,11 +357,12 @@ static void apply_key(config_loader *loader, const config_key *key, const config
                         loader->path);
             break;
         }
-        apply_list(loader, key, node, (config_list *)field);
+        config_apply_list(loader, key, node, (config_list *)field);
         break;
     case CONFIG_TYPE_LIST:
     case CONFIG_TYPE_LISTEN:
-        apply_list(loader, key, node, (config_list *)field);
+    case CONFIG_TYPE_TEXTS:
+        config_apply_list(loader, key, node, (config_list *)field);
         break;
     case CONFIG_TYPE_MAP:
         apply_pairs(loader, key, node, (config_map *)field);
@@ -369,6 +372,12 @@ static void apply_key(config_loader *loader, const config_key *key, const config
         break;
     case CONFIG_TYPE_SECTION:
         apply_section(loader, config_key_section(key), node, field);
+        break;
+    case CONFIG_TYPE_TESTS:
+        config_apply_tests(loader, key, node, (config_tests *)field);
+        break;
+    case CONFIG_TYPE_RULES:
+        config_apply_rules(loader, key, node, (config_rules *)field);
         break;
     case CONFIG_TYPE_TOLERATED:
         if (key->doc[0] != '\0') {
@@ -540,6 +549,7 @@ static void apply_root(config_loader *loader, const config_node *root, config *s
     }
     if (loader->report->errors == 0 && loader->err == BAY_OK) {
         config_check_access(loader, root, self);
+        config_check_policy(loader, root, self);
     }
     if (loader->report->errors == 0 && self->server_count == 0 && self->agent_count == 0) {
         config_warn(loader, servers != NULL ? servers->line : 0,

@@ -225,6 +225,10 @@ void config_value_describe(const config_key *key, buf *out)
     case CONFIG_TYPE_LIST:
         buf_lit(out, "a list of texts");
         break;
+    case CONFIG_TYPE_TEXTS:
+    case CONFIG_TYPE_TESTS:
+        buf_lit(out, "a text or a list of texts");
+        break;
     case CONFIG_TYPE_LISTEN:
         buf_lit(out, "an address host:port, or a list of them");
         break;

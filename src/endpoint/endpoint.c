@@ -47,10 +47,10 @@ static const catalog_source *source_by_prefix(const endpoint *self, listing_kind
     return is_shown ? source : NULL;
 }
 
-bool endpoint_knows_tool(const endpoint *self, bay_str name)
+bool endpoint_knows_tool(const endpoint *self, mcp_request *request, bay_str name)
 {
     bay_str own;
-    if (endpoint_find(self, LISTING_TOOLS, name) != NULL) {
+    if (endpoint_find_seen(self, request, LISTING_TOOLS, name) != NULL) {
         return true;
     }
     const catalog_source *source = source_by_prefix(self, LISTING_TOOLS, name, &own);
@@ -85,7 +85,7 @@ static void refuse_unread(mcp_request *request, const catalog_source *source, co
 /* Tools and prompts, by the catalog alone: what a server does not list cannot be called. */
 static void take_named(endpoint *self, mcp_request *request, listing_kind kind, const char *what)
 {
-    const catalog_entry *entry = endpoint_find(self, kind, request->name);
+    const catalog_entry *entry = endpoint_find_seen(self, request, kind, request->name);
     if (entry != NULL) {
         if (endpoint_admits(request, entry->upstream)) {
             route_to(self, request, entry->upstream, entry->item->key, entry);
@@ -155,12 +155,13 @@ upstream *endpoint_owner_of_resource(const endpoint *self, bay_str address)
 
 static void take_resource(endpoint *self, mcp_request *request)
 {
-    if (endpoint_owner_by_list(self, request->name) == NULL &&
+    upstream *listed = endpoint_owner_by_list(self, request->name);
+    if ((listed == NULL || !endpoint_sees_resource(&request->call, listed)) &&
         endpoint_request_defer(self, request)) {
         return;
     }
     upstream *owner = endpoint_owner_of_resource(self, request->name);
-    if (owner != NULL) {
+    if (owner != NULL && endpoint_sees_resource(&request->call, owner)) {
         if (endpoint_admits(request, owner)) {
             route_to(self, request, owner, (bay_str){NULL, 0}, NULL);
         }
@@ -278,6 +279,9 @@ static const mcp_param_table *endpoint_param_table(void *user, bay_str tool)
     if (self->is_searched && meta_tools_are(tool)) {
         return NULL;
     }
+    if (self->door != NULL && self->door->policy.rules != NULL) {
+        return &mcp_params_pending; /* whether the tool is there depends on who asks */
+    }
     const catalog_entry *entry = endpoint_find(self, LISTING_TOOLS, tool);
     return entry != NULL ? &entry->item->params : &mcp_params_pending;
 }
@@ -365,6 +369,7 @@ bay_err endpoint_new(const endpoint_options *options, endpoint **out)
     self->introduced = options->introduced;
     self->user = options->user;
     self->tasks = options->tasks;
+    self->door = options->door;
     list_init(&self->waiting);
     list_init(&self->searches);
     endpoint_subscriptions_init(self);

@@ -128,7 +128,7 @@ static bay_str cut(bay_str text, size_t most)
     return str_head(text, len);
 }
 
-void endpoint_instructions(void *user, buf *out)
+void endpoint_instructions(void *user, const mcp_request *request, buf *out)
 {
     const endpoint *self = user;
     size_t before = out->len;
@@ -137,6 +137,9 @@ void endpoint_instructions(void *user, buf *out)
         const trust_checked *about = self->servers.sources[i].about;
         bool passes = about == NULL || trust_checked_admits(about);
         bay_str text = passes ? upstream_instructions(server) : (bay_str){"", 0};
+        if (!endpoint_sees_server(self, request, server)) {
+            continue;
+        }
         if (self->only != NULL) {
             buf_str(out, text);
             return;

@@ -42,9 +42,23 @@ static void refuse_cursor(mcp_request *request)
                       (bay_str){NULL, 0});
 }
 
+typedef struct page_sight {
+    const endpoint *endpoint;
+    const call_context *call;
+    listing_kind kind;
+} page_sight;
+
+static bool page_shows(void *user, const catalog_entry *entry)
+{
+    const page_sight *self = user;
+    return endpoint_shows(self->endpoint, self->call, self->kind, entry);
+}
+
 static bay_err write_page(endpoint *self, const mcp_request *request, listing_kind kind)
 {
     buf bound;
+    page_sight page = {self, &request->call, kind};
+    catalog_sight sight = {endpoint_has_rules(&request->call) ? page_shows : NULL, &page};
     buf_init(&bound, BOUND_BYTES);
     buf_str(&bound, str_of(self->only));
     buf_char(&bound, '\0');
@@ -58,7 +72,7 @@ static bay_err write_page(endpoint *self, const mcp_request *request, listing_ki
     if (err == BAY_OK) {
         err = catalog_view_page(&self->views[kind], &cursors,
                                 json_get(request->message.params, STR("cursor")),
-                                self->config->limits.page_size, is_older, &self->scratch);
+                                self->config->limits.page_size, is_older, sight, &self->scratch);
     }
     buf_fini(&bound);
     return err;
@@ -271,6 +285,8 @@ bay_err endpoint_set_sources(endpoint *self, const config *settings, const catal
         return err;
     }
     catalog_servers old = self->servers;
+    bool has_other_rules =
+        policy_rules_hash(self->config->rules) != policy_rules_hash(settings->rules);
     self->servers = next;
     set_config(self, settings);
     catalog_options options = options_of(self);
@@ -283,8 +299,8 @@ bay_err endpoint_set_sources(endpoint *self, const config *settings, const catal
             catalog_view_fini(&self->views[kind]); /* its servers may be about to leave */
             err = kind_err;
         }
-        if (catalog_view_id(&self->views[kind]) != before) {
-            tell_changed(self, kind);
+        if (catalog_view_id(&self->views[kind]) != before || has_other_rules) {
+            tell_changed(self, kind); /* what clients see of it, too */
         }
     }
     catalog_servers_fini(&old);

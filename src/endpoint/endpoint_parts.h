@@ -18,6 +18,7 @@ struct endpoint {
     uint32_t worker;
     const seal_ring *ring;
     mcp_server *engine;
+    call_door *door; /* NULL: none */
     session_persister *persister;
     catalog_servers servers;
     catalog_view views[LISTING_KINDS];
@@ -82,13 +83,34 @@ static inline bool endpoint_admits(mcp_request *request, const upstream *to)
     return mcp_request_admit(request, upstream_target(to));
 }
 
+/* endpoint_rules.c */
+enum { ENDPOINT_FULL_BYTES = CONFIG_NAME_BYTES + LISTING_NAME_BYTES + 16 };
+bool endpoint_has_rules(const call_context *call);
+/* Does the call's principal see the entry? */
+bool endpoint_shows(const endpoint *self, const call_context *call, listing_kind kind,
+                    const catalog_entry *entry);
+/* The entry of that name that the request's principal sees; NULL: there is none. The request is
+ * about it from now on. */
+const catalog_entry *endpoint_find_seen(const endpoint *self, mcp_request *request,
+                                        listing_kind kind, bay_str shown);
+/* Does the call's principal see the resource call->shown of that server (NULL: whose it is nobody
+ * can say yet)? The call is about it from now on. By the URI alone, so that one that is hidden and
+ * one that nobody has are the same. */
+bool endpoint_sees_resource(call_context *call, const upstream *owner);
+/* Does the request's principal see anything of that server? */
+bool endpoint_sees_server(const endpoint *self, const mcp_request *request, const upstream *of);
+/* A skill, or something in its folder, of that server. */
+bool endpoint_sees_skill(call_context *call, const upstream *of, bay_str uri);
+/* The request names nothing that rules decide on but its method. */
+void endpoint_about_method(mcp_request *request);
+
 /* endpoint.c: before the servers were heard of, what is not known is not unknown: the request
  * waits. False: they were, or memory is short. */
 bool endpoint_request_defer(endpoint *self, mcp_request *request);
 /* Takes up what was suspended. */
 void endpoint_resume(endpoint *self);
-/* A tool by that name is shown, or may turn out to be. */
-bool endpoint_knows_tool(const endpoint *self, bay_str name);
+/* A tool by that name is shown to the request's principal, or may turn out to be. */
+bool endpoint_knows_tool(const endpoint *self, mcp_request *request, bay_str name);
 /* Whose resource it is, by the lists alone, or by whatever is known; NULL: nobody's. */
 upstream *endpoint_owner_by_list(const endpoint *self, bay_str address);
 upstream *endpoint_owner_of_resource(const endpoint *self, bay_str address);
@@ -115,12 +137,12 @@ void endpoint_capabilities(void *user, const mcp_revision *revision, json_writer
 
 /* What its servers tell clients to know of them: of one server byte for byte, else each under its
  * name, as much as fits. */
-void endpoint_instructions(void *user, buf *out);
+void endpoint_instructions(void *user, const mcp_request *request, buf *out);
 
 /* endpoint_subscriptions.c */
 void endpoint_subscriptions_init(endpoint *self);
 void endpoint_subscriptions_fini(endpoint *self);
-bay_err endpoint_resolve_subscription(void *user, const call_context *call,
+bay_err endpoint_resolve_subscription(void *user, call_context *call,
                                       call_target **out) BAY_MUST_CHECK;
 bay_err endpoint_subscribe(void *user, bay_str address, bool is_wanted) BAY_MUST_CHECK;
 /* Is it shown, or not known yet? */

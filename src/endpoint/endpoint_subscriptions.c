@@ -90,10 +90,14 @@ static bay_err find_owner(const endpoint *self, bay_str address, upstream **out)
     return *out != NULL || is_early ? BAY_OK : BAY_ERR_NOT_FOUND;
 }
 
-bay_err endpoint_resolve_subscription(void *user, const call_context *call, call_target **out)
+bay_err endpoint_resolve_subscription(void *user, call_context *call, call_target **out)
 {
     upstream *owner;
     bay_err err = find_owner(user, call->shown, &owner);
+    if (err == BAY_OK && !endpoint_sees_resource(call, owner)) {
+        err = BAY_ERR_NOT_FOUND;
+    }
+    owner = err == BAY_OK ? owner : NULL;
     *out = owner != NULL ? upstream_target(owner) : NULL;
     return err;
 }

@@ -171,6 +171,10 @@ static bool search_slice(search *self)
                 return false;
             }
             const catalog_entry *entry = &segment->entries[self->item];
+            if (!endpoint_shows(self->endpoint, &self->request->call, LISTING_TOOLS, entry)) {
+                bytes += entry->shown.len;
+                continue;
+            }
             bay_str title = title_of(entry);
             bay_str description = str_head(description_of(entry), META_DESCRIPTION_BYTES);
             uint32_t score = meta_query_score(&self->query, entry->shown, title, description);
@@ -330,7 +334,7 @@ static void describe_tool(endpoint *self, mcp_request *request, bay_str name)
 {
     bay_str text;
     buf json;
-    const catalog_entry *entry = endpoint_find(self, LISTING_TOOLS, name);
+    const catalog_entry *entry = endpoint_find_seen(self, request, LISTING_TOOLS, name);
     if (entry == NULL) {
         meta_tools_refuse(request,
                           "There is no such tool; search_tools finds those there are: ", name);
@@ -372,6 +376,7 @@ static bay_err become(mcp_request *request, bay_str name, json_val arguments)
     bay_err err = json_builder_end(&made, &request->message.params);
     if (err == BAY_OK) {
         request->call.shown = name; /* the door sees the inner tool */
+        request->call.params = request->message.params;
         request->meta = json_get(request->message.params, STR("_meta"));
         request->name = name;
     }
@@ -387,7 +392,7 @@ static bool call_tool(endpoint *self, mcp_request *request, bay_str name, json_v
                           (bay_str){"", 0});
         return true;
     }
-    if (!endpoint_knows_tool(self, name)) {
+    if (!endpoint_knows_tool(self, request, name)) {
         meta_tools_refuse(request,
                           "There is no such tool; search_tools finds those there are: ", name);
         return true;
@@ -415,6 +420,7 @@ bool meta_tools_request(endpoint *self, mcp_request *request)
     if (!meta_tools_are(request->name)) {
         return false;
     }
+    endpoint_about_method(request); /* call_tool: until it is the tool's call */
     if (!is_call && (endpoint_request_defer(self, request) || !mcp_request_admit(request, NULL))) {
         return true;
     }
@@ -430,7 +436,7 @@ bool meta_tools_request(endpoint *self, mcp_request *request)
         describe_tool(self, request, name);
         return true;
     }
-    if (!endpoint_knows_tool(self, name) && endpoint_request_defer(self, request)) {
+    if (!endpoint_knows_tool(self, request, name) && endpoint_request_defer(self, request)) {
         return true;
     }
     return call_tool(self, request, name, arguments);

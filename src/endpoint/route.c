@@ -427,9 +427,9 @@ bool route_complete(endpoint *self, mcp_request *request)
         return false;
     }
     const catalog_entry *entry =
-        endpoint_find(self, is_prompt ? LISTING_PROMPTS : LISTING_TEMPLATES, key);
+        endpoint_find_seen(self, request, is_prompt ? LISTING_PROMPTS : LISTING_TEMPLATES, key);
     if (entry == NULL && !is_prompt) {
-        entry = endpoint_find(self, LISTING_RESOURCES, key);
+        entry = endpoint_find_seen(self, request, LISTING_RESOURCES, key);
     }
     if (entry == NULL) {
         return false;

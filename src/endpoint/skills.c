@@ -28,20 +28,22 @@ static void skills_refuse(mcp_request *request, int code, const char *text)
     mcp_request_error(request, code, str_of(text), (bay_str){NULL, 0});
 }
 
-static bool shows(const upstream *of, bay_str uri)
+static bool shows(mcp_request *request, const upstream *of, bay_str uri)
 {
-    return uri.len == 0 || filter_shows(NULL, upstream_config(of), LISTING_RESOURCES, uri, uri);
+    return uri.len == 0 || (filter_shows(NULL, upstream_config(of), LISTING_RESOURCES, uri, uri) &&
+                            endpoint_sees_skill(&request->call, of, uri));
 }
 
 /* The first server with skills that stands behind `after` (empty: the first of all). `uri`: and
  * may show it. */
-static catalog_source *next_source(const endpoint *self, bay_str after, bay_str except, bay_str uri)
+static catalog_source *next_source(const endpoint *self, mcp_request *request, bay_str after,
+                                   bay_str except, bay_str uri)
 {
     bool is_behind = after.len == 0;
     for (size_t i = 0; i < self->servers.count; i++) {
         catalog_source *source = &self->servers.sources[i];
         bay_str name = upstream_name(source->upstream);
-        if (is_behind && has_skills(source->upstream) && shows(source->upstream, uri) &&
+        if (is_behind && has_skills(source->upstream) && shows(request, source->upstream, uri) &&
             !(except.len > 0 && str_eq(name, except))) {
             return source;
         }
@@ -154,36 +156,36 @@ static bay_err write_page(skill_walk *self, json_val result, bay_str server, jso
     return err;
 }
 
-static bool is_shown(const catalog_source *of, json_val skill, arena *memory)
+static bool is_shown(mcp_request *request, const catalog_source *of, json_val skill)
 {
     bay_str uri;
     json_val value = json_get(skill, STR("uri"));
     return !json_is(value, JSON_STRING) ||
-           (json_str(value, memory, &uri) == BAY_OK && shows(of->upstream, uri));
+           (json_str(value, request->memory, &uri) == BAY_OK && shows(request, of->upstream, uri));
 }
 
-/* The page without the skills whose URIs are not to be shown; as it is where there are none. */
-static bay_err drop_hidden(skill_walk *self, json_val *inout)
+/* The page without the items whose URIs are not to be shown; as it is where there are none. */
+static bay_err drop_hidden(skill_walk *self, bay_str items, json_val *inout)
 {
-    static const bay_str skills = STR_INIT("skills");
-    arena *memory = self->way->request->memory;
+    mcp_request *request = self->way->request;
+    arena *memory = request->memory;
     const catalog_source *of = catalog_servers_find(&self->way->endpoint->servers, self->server);
     bool is_whole = of != NULL; /* who has left shows nothing */
     json_builder made;
-    json_iter it = json_iter_of(json_get(*inout, skills));
+    json_iter it = json_iter_of(json_get(*inout, items));
     json_writer *out = json_builder_init(&made, memory, PAGE_BYTES);
     json_open_object(out);
-    json_key(out, skills);
+    json_key(out, items);
     json_open_array(out);
     while (of != NULL && json_next(&it)) {
-        if (is_shown(of, it.value, memory)) {
+        if (is_shown(request, of, it.value)) {
             json_put_val(out, it.value);
         } else {
             is_whole = false;
         }
     }
     json_close_array(out);
-    json_put_members(out, *inout, &skills, 1);
+    json_put_members(out, *inout, &items, 1);
     json_close_object(out);
     if (is_whole) {
         json_builder_drop(&made);
@@ -199,9 +201,10 @@ static void list_done(void *user, const mcp_outcome *outcome)
     bool is_page = outcome->kind == MCP_OUTCOME_RESULT;
     json_val own = is_page ? json_get(outcome->result, STR("nextCursor")) : JSON_NONE;
     bool has_own = json_is(own, JSON_STRING);
-    catalog_source *next = has_own ? NULL
-                                   : next_source(self->way->endpoint, self->server,
-                                                 (bay_str){NULL, 0}, (bay_str){NULL, 0});
+    catalog_source *next = has_own
+                               ? NULL
+                               : next_source(self->way->endpoint, self->way->request, self->server,
+                                             (bay_str){NULL, 0}, (bay_str){NULL, 0});
     bool is_later =
         !json_is(json_get(self->way->request->message.params, STR("cursor")), JSON_MISSING);
     if (!is_page && (is_later || next != NULL)) {
@@ -214,7 +217,7 @@ static void list_done(void *user, const mcp_outcome *outcome)
         mcp_request_result_members(request, STR("\"skills\":[]"));
         return;
     }
-    bay_err err = is_page ? drop_hidden(self, &told.result) : BAY_OK;
+    bay_err err = is_page ? drop_hidden(self, STR("skills"), &told.result) : BAY_OK;
     if (err == BAY_OK && (has_own || next != NULL)) {
         told.kind = MCP_OUTCOME_RESULT;
         err = write_page(self, is_page ? told.result : JSON_NONE,
@@ -258,7 +261,8 @@ static void begin_list(skill_walk *self)
     catalog_source *source = NULL;
     bay_err err = BAY_OK;
     if (json_is(cursor, JSON_MISSING)) {
-        source = next_source(of, (bay_str){NULL, 0}, (bay_str){NULL, 0}, (bay_str){NULL, 0});
+        source =
+            next_source(of, request, (bay_str){NULL, 0}, (bay_str){NULL, 0}, (bay_str){NULL, 0});
     } else {
         err = read_cursor(of, request, cursor, &server, &own);
         source = err == BAY_OK ? catalog_servers_find(&of->servers, server) : NULL;
@@ -291,13 +295,20 @@ static void find_done(void *user, const mcp_outcome *outcome)
     catalog_source *next = NULL;
     if (is_unknown) {
         bay_str after = self->asks_owner ? (bay_str){NULL, 0} : self->server;
-        next = next_source(self->way->endpoint, after, self->owner, self->uri);
+        next = next_source(self->way->endpoint, self->way->request, after, self->owner, self->uri);
     }
     self->asks_owner = false;
+    mcp_outcome told = *outcome;
+    if (next == NULL && outcome->kind == MCP_OUTCOME_RESULT &&
+        json_is(json_get(outcome->result, STR("resources")), JSON_ARRAY) &&
+        drop_hidden(self, STR("resources"), &told.result) != BAY_OK) {
+        told = (mcp_outcome){
+            .kind = MCP_OUTCOME_FAILED, .err = BAY_ERR_NOMEM, .text = "out of memory"};
+    }
     if (next != NULL) {
         walk_to(self, next);
     } else {
-        walk_end(self, outcome);
+        walk_end(self, &told);
     }
 }
 
@@ -316,7 +327,7 @@ static void begin_find(skill_walk *self)
     self->uri = uri;
     const catalog_entry *entry = endpoint_find(way->endpoint, LISTING_RESOURCES, uri);
     const catalog_source *source = NULL;
-    if (entry != NULL && has_skills(entry->upstream)) {
+    if (entry != NULL && has_skills(entry->upstream) && shows(request, entry->upstream, uri)) {
         source = catalog_servers_find(&way->endpoint->servers, upstream_name(entry->upstream));
     }
     if (source != NULL) {
@@ -325,7 +336,7 @@ static void begin_find(skill_walk *self)
     }
     source = self->asks_owner
                  ? source
-                 : next_source(way->endpoint, (bay_str){NULL, 0}, (bay_str){NULL, 0}, uri);
+                 : next_source(way->endpoint, request, (bay_str){NULL, 0}, (bay_str){NULL, 0}, uri);
     if (source == NULL) {
         route_end(way);
         skills_refuse(request, RPC_INVALID_PARAMS, "No server of this gateway knows the URI");
@@ -350,6 +361,7 @@ bool skills_are_shown(const endpoint *self)
 
 void skills_request(endpoint *self, mcp_request *request)
 {
+    endpoint_about_method(request);
     if (!mcp_request_admit(request, NULL)) { /* which servers know of it is found out by asking */
         return;
     }

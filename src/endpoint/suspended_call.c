@@ -479,6 +479,20 @@ static void resume(suspended_call *self, mcp_request *request, json_val answers)
     }
 }
 
+/* Rights may have gone since the call was made: a retry is looked up like a first request. */
+static bool sees_name(const endpoint *of, mcp_request *request)
+{
+    listing_kind kind = request->method->id == MCP_PROMPTS_GET ? LISTING_PROMPTS : LISTING_TOOLS;
+    if (!endpoint_has_rules(&request->call)) {
+        return true;
+    }
+    if (request->method->id == MCP_RESOURCES_READ) {
+        upstream *owner = endpoint_owner_of_resource(of, request->name);
+        return owner != NULL && endpoint_sees_resource(&request->call, owner);
+    }
+    return endpoint_find_seen(of, request, kind, request->name) != NULL;
+}
+
 static bool take_state(endpoint *of, mcp_request *request, bay_str plain, json_val answers)
 {
     char digest[DIGEST_TEXT_BYTES + 1];
@@ -501,6 +515,9 @@ static bool take_state(endpoint *of, mcp_request *request, bay_str plain, json_v
         return suspended_call_refuse(request, "The requestState was used before");
     }
     call_target *to = self->is_ended ? self->target : upstream_target(self->way.call.upstream);
+    if (!sees_name(of, request)) {
+        return suspended_call_refuse(request, "What this call is to is not there any more");
+    }
     if (!mcp_request_admit(request, to)) {
         return true;
     }

@@ -251,6 +251,8 @@ bay_err worker_agents_init(worker *self, bay_diag *diag)
         .tools = {tools_engine, self},
         .aliases = self->gateway->aliases,
         .door = &self->door,
+        .origin = worker_origin,
+        .origin_user = self,
         .owners = self->gateway->owners,
         .ring = &self->ring,
     };

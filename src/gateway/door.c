@@ -45,10 +45,43 @@ static void door_record(void *user, const call_context *call, call_outcome how)
         (unsigned long long)(loop_now_ms(self->loop) - call->began_ms));
 }
 
+bool worker_client_address(void *user, const http_exchange *exchange, net_address *out)
+{
+    const worker *self = user;
+    forwarded_request from;
+    if (!policy_rules_read_origin(self->door.policy.rules)) {
+        return false;
+    }
+    forwarded_read(&self->proxies, exchange, &from);
+    return address_parse(from.address, out) == BAY_OK;
+}
+
+const policy_origin *worker_origin(void *user, http_exchange *exchange)
+{
+    const worker *self = user;
+    net_address address;
+    size_t count;
+    const http_field *fields = http_exchange_fields(exchange, &count);
+    bool has_address = worker_client_address(user, exchange, &address);
+    return policy_origin_new(self->door.policy.rules, has_address ? &address : NULL, fields, count,
+                             http_exchange_arena(exchange));
+}
+
+void worker_door_set(worker *self, const config *settings)
+{
+    self->door.timeout_ms = settings->timeouts.call_ms;
+    policy_index_set(&self->door.policy, settings->rules);
+}
+
+void worker_door_fini(worker *self)
+{
+    policy_index_fini(&self->door.policy);
+}
+
 void worker_door_init(worker *self)
 {
     call_door_init(&self->door);
-    self->door.timeout_ms = self->config->timeouts.call_ms;
+    worker_door_set(self, self->config);
     self->door.now_ms = door_now_ms;
     self->door.wall_ms = loop_time_ms;
     self->door.wake = door_wake;

@@ -70,7 +70,7 @@ static bool serve_webhook(void *user, const front_request *request)
 static bool serve_index(void *user, const front_request *request)
 {
     worker *self = user;
-    return agents_serve_index(self->agents, request->exchange);
+    return agents_serve_index(self->agents, request->exchange, request->principal);
 }
 
 static bool serve_keys(void *user, const front_request *request)

@@ -275,7 +275,7 @@ static void swap(reload *self, worker *on)
     size_t old_count = on->upstream_count;
     const config *old_config = on->config;
     on->config = config_ref(self->next);
-    on->door.timeout_ms = self->next->timeouts.call_ms;
+    worker_door_set(on, self->next);
     set_agents(self, on); /* before what stands for their skills begins */
     bay_err err = worker_upstreams_set(on, upstreams, count);
     if (err != BAY_OK) {

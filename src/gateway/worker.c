@@ -199,6 +199,7 @@ static bay_err open_http(worker *self)
         .keep_alive_ms = keep_alive_ms > 0 ? keep_alive_ms : UINT32_MAX,
         .stream_idle_ms = limits->stream_idle_ms,
         .stream_total_ms = limits->stream_total_ms,
+        .address = worker_client_address,
         .user = self,
         .messages_path = WORKER_MESSAGES,
     };

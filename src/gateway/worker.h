@@ -181,6 +181,12 @@ void worker_fini(worker *self);
 
 /* door.c */
 void worker_door_init(worker *self);
+void worker_door_fini(worker *self);
+/* The rules and bounds of that configuration from now on. */
+void worker_door_set(worker *self, const config *settings);
+/* Where an exchange comes from, as far as rules read it; `user` is the worker. */
+const policy_origin *worker_origin(void *user, http_exchange *exchange);
+bool worker_client_address(void *user, const http_exchange *exchange, net_address *out);
 
 /* worker_upstream.c */
 /* What the upstreams of a server share. */

@@ -171,5 +171,6 @@ void worker_fini(worker *self)
     loop_free(self->loop);
     worker_agents_forget(self);
     trust_pins_unref(self->pins);
+    worker_door_fini(self);
     config_free(self->config);
 }

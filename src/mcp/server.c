@@ -237,12 +237,12 @@ void server_write_capabilities(mcp_server *self, const mcp_revision *revision, j
     json_close_object(out);
 }
 
-void server_write_instructions(mcp_server *self, buf *out)
+void server_write_instructions(mcp_server *self, const mcp_request *from, buf *out)
 {
     buf text;
     buf_init(&text, self->out.max);
     if (self->service->instructions != NULL) {
-        self->service->instructions(self->user, &text);
+        self->service->instructions(self->user, from, &text);
     }
     bay_str told =
         text.err == BAY_OK && text.len > 0 ? buf_view(&text) : self->options.instructions;

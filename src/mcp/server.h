@@ -69,6 +69,8 @@ typedef struct mcp_http_request {
     bool (*forward)(const struct mcp_http_request *self, mcp_carrier *carrier, json_val params);
     arena *memory;                   /* lives as long as the carrier's exchange */
     const auth_principal *principal; /* borrowed; the engine takes its own reference */
+    bool has_address;                /* of the client; only where rules read it */
+    net_address address;
 } mcp_http_request;
 
 /* Takes one HTTP request. The carrier hears its answer now or later. Host and Origin were checked
@@ -158,18 +160,19 @@ typedef struct mcp_service {
     /* Methods outside the table that the service answers (extensions). May be NULL: none. */
     bool (*knows_method)(void *self, bay_str method, const mcp_revision *revision);
     /* A subscriber asks for a resource, perhaps one that others listen to already. The service
-     * says, without effects, what the URI (call->shown) is part of: NULL is the service itself.
+     * says, without effects, what the URI (call->shown) is part of, and in call->about what rules
+     * decide on: NULL is the service itself.
      * BAY_ERR_NOT_FOUND makes the subscription fail (legacy) or be left out of the acknowledgement
      * (modern). May be NULL: everything may be subscribed to. */
-    bay_err (*resolve_subscription)(void *self, const call_context *call, call_target **out);
+    bay_err (*resolve_subscription)(void *self, call_context *call, call_target **out);
     /* The first listener of a resource came, or the last one left. May be NULL. Fails as above. */
     bay_err (*subscribe)(void *self, bay_str uri, bool is_wanted);
     /* A notification of the client that is not the engine's own (roots/list_changed …). May be
      * NULL. */
     void (*notified)(void *self, mcp_session *session, const rpc_message *message);
-    /* Appends what clients are told as `instructions`, in the place of the option's; nothing: that
-     * one. May be NULL. */
-    void (*instructions)(void *self, buf *out);
+    /* Appends what the client of this request is told as `instructions`, in the place of the
+     * option's; nothing: that one. May be NULL. */
+    void (*instructions)(void *self, const mcp_request *request, buf *out);
     /* A legacy session began or ended. May be NULL. */
     void (*session_changed)(void *self, mcp_session *session, bool is_open);
 } mcp_service;

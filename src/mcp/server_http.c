@@ -249,6 +249,17 @@ static bool keep_via(request *read, const http_head *http)
     return !via_is_fine(via) || arena_dup(read->shown.memory, via, &read->shown.via) == BAY_OK;
 }
 
+/* What rules read of where the request comes from. */
+static void keep_origin(request *read, const mcp_http_request *sent)
+{
+    const call_door *door = read->shown.server->options.door;
+    if (door != NULL && door->policy.rules != NULL) {
+        read->shown.call.origin =
+            door->policy.origin(door->policy.rules, sent->has_address ? &sent->address : NULL,
+                                sent->fields, sent->field_count, read->shown.memory);
+    }
+}
+
 static void post(mcp_server *self, const http_head *http, mcp_carrier *carrier)
 {
     if (!header_content_type_is(http->at[HEAD_CONTENT_TYPE], STR("application/json"))) {
@@ -294,6 +305,7 @@ static void post(mcp_server *self, const http_head *http, mcp_carrier *carrier)
         return;
     }
     read->shown.principal = principal_ref(sent->principal);
+    keep_origin(read, sent);
     if (!keep_via(read, http)) {
         refuse_memory(carrier);
         request_discard(read);

@@ -209,7 +209,7 @@ bay_str server_info(const mcp_server *self, const mcp_revision *revision);
 const declared *server_declared(mcp_server *self, const mcp_revision *revision);
 /* {"tools":…} appended. */
 /* Appends `,"instructions":…`, or nothing. */
-void server_write_instructions(mcp_server *self, buf *out);
+void server_write_instructions(mcp_server *self, const mcp_request *from, buf *out);
 void server_write_capabilities(mcp_server *self, const mcp_revision *revision, json_writer *out);
 /* The engine's buffer, emptied; used until the next call that sends. */
 buf *server_out(mcp_server *self);

@@ -39,7 +39,7 @@ static void answer_initialize(request *self, const mcp_revision *revision)
     server_write_capabilities(server, revision, &writer);
     json_key_lit(&writer, "serverInfo");
     json_put_raw(&writer, server_info(server, revision));
-    server_write_instructions(server, out);
+    server_write_instructions(server, &self->shown, out);
     json_close_object(&writer);
     buf_char(out, '}');
     request_answer(self, 200);

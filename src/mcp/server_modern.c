@@ -291,7 +291,7 @@ static void discover(request *self)
     json_writer writer;
     json_writer_init(&writer, &members);
     server_write_capabilities(server, self->shown.revision, &writer);
-    server_write_instructions(server, &members);
+    server_write_instructions(server, &self->shown, &members);
     if (members.err != BAY_OK) {
         (void)out_of_memory(self);
     } else {

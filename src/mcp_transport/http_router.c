@@ -89,6 +89,13 @@ static bool forward(const mcp_http_request *http, mcp_carrier *carrier, json_val
     return true;
 }
 
+void router_read_address(const mcp_http_router *self, const http_exchange *exchange,
+                         mcp_http_request *out)
+{
+    out->has_address = self->options.address != NULL &&
+                       self->options.address(self->options.user, exchange, &out->address);
+}
+
 static void http_router_serve(mcp_http_router *self, http_exchange *exchange, mcp_server *engine,
                               bay_str session_id, const auth_principal *principal)
 {
@@ -115,6 +122,7 @@ static void http_router_serve(mcp_http_router *self, http_exchange *exchange, mc
                                  .forward = may_return ? forward : NULL,
                                  .memory = http_exchange_arena(exchange),
                                  .principal = principal}};
+    router_read_address(self, exchange, &call.http);
     router_serve(self, &call, &carrier->back);
 }
 

@@ -36,6 +36,9 @@ typedef struct mcp_http_router_options {
     /* As http_replies.challenge; NULL: nobody knows. */
     void (*challenge)(void *user, http_exchange *exchange, bay_str scopes,
                       struct front_challenge *out);
+    /* The client's address, if something reads it; false: nothing does, or it is unknown. NULL:
+     * nothing does. */
+    bool (*address)(void *user, const http_exchange *exchange, net_address *out);
     void *user;
     /* "/messages": the path of HTTP+SSE messages; static. NULL: not served. */
     const char *messages_path;

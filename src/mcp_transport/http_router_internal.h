@@ -36,6 +36,9 @@ typedef struct router_call {
  * before the carrier gets any output. If `back->wait` is set afterwards, what the call points to
  * must live until `back->served` or mcp_http_exchange_gone. */
 void router_serve(mcp_http_router *self, const router_call *call, mcp_http_exchange *back);
+/* The client's address, where rules read it. */
+void router_read_address(const mcp_http_router *self, const http_exchange *exchange,
+                         mcp_http_request *out);
 /* The second half, when nothing has to be waited for. */
 void router_serve_now(mcp_http_router *self, const router_call *call, mcp_http_exchange *back);
 

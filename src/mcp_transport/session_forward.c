@@ -333,8 +333,8 @@ static const loop_pair_events near_events = {.received = near_received,
                                              .resume = FORWARD_WINDOW_BYTES / 2,
                                              .most = FORWARD_MOST_BYTES};
 
-static bay_err copy_request(session_forward *self, const http_exchange *exchange,
-                            const auth_principal *principal)
+static bay_err copy_request(session_forward *self, const mcp_http_router *router,
+                            const http_exchange *exchange, const auth_principal *principal)
 {
     size_t count;
     const http_field *fields = http_exchange_fields(exchange, &count);
@@ -366,6 +366,7 @@ static bay_err copy_request(session_forward *self, const http_exchange *exchange
                                         .fields = self->fields,
                                         .field_count = count,
                                         .principal = principal_ref(principal)}};
+    router_read_address(router, exchange, &self->call.http);
     return BAY_OK;
 }
 
@@ -378,7 +379,7 @@ void session_forward_exchange(mcp_http_router *router, http_exchange *exchange, 
         return;
     }
     loop_pair_init(&self->pair, router->mailbox, &near_events, owner, &far_events, forward_release);
-    if (copy_request(self, exchange, principal) != BAY_OK) {
+    if (copy_request(self, router, exchange, principal) != BAY_OK) {
         http_exchange_reply(exchange, 503, NULL, 0, STR(""));
         loop_pair_close(&self->pair, LOOP_PAIR_NEAR, NULL);
         return;

@@ -379,8 +379,11 @@ static void show_agent(const bay_agent *agent, a2a_http_agent *out)
 }
 
 /* Whatever tenant it names. */
-static bool endpoint_agent(void *user, bay_str tenant, a2a_http_agent *out)
+static bool endpoint_agent(void *user, bay_str tenant, http_exchange *exchange,
+                           const auth_principal *principal, a2a_http_agent *out)
 {
+    (void)exchange;
+    (void)principal;
     (void)tenant;
     show_agent(user, out);
     return true;

@@ -107,7 +107,8 @@ static size_t page(const catalog_view *view, bay_str cursor, uint32_t size, buf 
     if (err == BAY_OK && cursor.len > 0) {
         value = json_root(&doc);
     }
-    if (err == BAY_OK && catalog_view_page(view, &legible, value, size, false, &out) == BAY_OK) {
+    if (err == BAY_OK &&
+        catalog_view_page(view, &legible, value, size, false, (catalog_sight){0}, &out) == BAY_OK) {
         buf_char(&out, '}');
         CHECK(out.err == BAY_OK);
         json_limits limits = {ROOM, 128, 1 << 20};

@@ -147,8 +147,11 @@ static void service_drained(a2a_service *service, a2a_call *call)
     flood(self);
 }
 
-static bool find_agent(void *user, bay_str tenant, a2a_http_agent *out)
+static bool find_agent(void *user, bay_str tenant, http_exchange *exchange,
+                       const auth_principal *principal, a2a_http_agent *out)
 {
+    (void)exchange;
+    (void)principal;
     rig *self = user;
     *out = (a2a_http_agent){.service = &self->service, .extensions = STR("urn:x")};
     return !str_eq(tenant, STR("nobody"));

@@ -151,8 +151,11 @@ static void show(router_rig *self, a2a_http_agent *out)
                             .card_max_age_s = 60};
 }
 
-static bool rig_agent(void *user, bay_str tenant, a2a_http_agent *out)
+static bool rig_agent(void *user, bay_str tenant, http_exchange *exchange,
+                      const auth_principal *principal, a2a_http_agent *out)
 {
+    (void)exchange;
+    (void)principal;
     (void)tenant;
     show(user, out);
     return true;

@@ -382,15 +382,104 @@ static void test_without_a_door(void **state)
     call_over(&call, CALL_RESULT);
 }
 
+/* ---- rules ----------------------------------------------------------------------------------- */
+
+static void set_rules(rig *self, policy_effect fallback, policy_effect effect, const char *about)
+{
+    policy_rules *rules;
+    policy_rule *rule;
+    assert_int_equal(policy_rules_new(fallback, false, &rules), BAY_OK);
+    assert_int_equal(policy_rules_add(rules, effect, 1, STR(""), &rule), BAY_OK);
+    assert_int_equal(policy_rule_about(rules, rule, str_of(about), STR("."), NULL), BAY_OK);
+    policy_index_set(&self->door.policy, rules);
+    policy_rules_unref(rules);
+}
+
+static call_reason refused(rig *self, call_context *call)
+{
+    call_refusal refusal;
+    assert_int_equal(call_admit(call, self->target, &refusal), CALL_REFUSE);
+    assert_true(refusal.text[0] != '\0');
+    call_over(call, CALL_ERROR);
+    return refusal.reason;
+}
+
+/* A service that does not say what a call is about must not get it past the rules. */
+static void test_rules_need_a_name(void **state)
+{
+    static const call_kind kinds[] = {CALL_TOOL,       CALL_PROMPT,       CALL_RESOURCE,
+                                      CALL_COMPLETION, CALL_SUBSCRIPTION, CALL_SKILL};
+    rig self;
+    (void)state;
+    rig_init(&self, 0);
+    set_rules(&self, POLICY_ALLOW, POLICY_DENY, "x");
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        call_context call = begun(&self);
+        call.kind = kinds[i];
+        call.shown = STR("weather.now");
+        assert_int_equal(refused(&self, &call), CALL_DENIED);
+    }
+    policy_index_fini(&self.door.policy);
+    rig_fini(&self);
+}
+
+static void test_rules(void **state)
+{
+    rig self;
+    (void)state;
+    rig_init(&self, 0);
+    set_rules(&self, POLICY_DENY, POLICY_ALLOW, "weather.*");
+    call_context call = begun(&self);
+    call.about = (policy_name){POLICY_TOOL, STR("weather"), STR("weather.now")};
+    assert_int_equal(admit(&self, &call), CALL_GO);
+    call_over(&call, CALL_RESULT);
+    call = begun(&self);
+    call.about = (policy_name){POLICY_TOOL, STR("mail"), STR("mail.send")};
+    assert_int_equal(refused(&self, &call), CALL_DENIED);
+    call = begun(&self);
+    call.kind = CALL_LIST;
+    assert_int_equal(admit(&self, &call), CALL_GO); /* it holds what may be called */
+    call_over(&call, CALL_RESULT);
+    set_rules(&self, POLICY_ALLOW, POLICY_APPROVE, "*");
+    call = begun(&self);
+    call.about = (policy_name){POLICY_TOOL, STR("mail"), STR("mail.send")};
+    assert_int_equal(refused(&self, &call), CALL_APPROVAL);
+    policy_index_fini(&self.door.policy);
+    rig_fini(&self);
+}
+
+/* An operation of A2A is about the agent that it is for. */
+static void test_rules_of_agents(void **state)
+{
+    rig self;
+    (void)state;
+    rig_init(&self, 0);
+    set_rules(&self, POLICY_DENY, POLICY_ALLOW, "agent:other");
+    call_context call = begun(&self);
+    call.protocol = CALL_A2A;
+    call.kind = CALL_MESSAGE;
+    assert_int_equal(refused(&self, &call), CALL_DENIED);
+    set_rules(&self, POLICY_DENY, POLICY_ALLOW, "agent:weather");
+    call = begun(&self);
+    call.protocol = CALL_A2A;
+    call.kind = CALL_MESSAGE;
+    assert_int_equal(admit(&self, &call), CALL_GO);
+    call_over(&call, CALL_RESULT);
+    policy_index_fini(&self.door.policy);
+    rig_fini(&self);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nobody_asked),     cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_expired),          cmocka_unit_test(test_expired_while_waiting),
-        cmocka_unit_test(test_admitted_once),    cmocka_unit_test(test_in_order),
-        cmocka_unit_test(test_granted_and_gone), cmocka_unit_test(test_too_late),
-        cmocka_unit_test(test_cannot_wait),      cmocka_unit_test(test_bound_changes),
-        cmocka_unit_test(test_without_a_door),   cmocka_unit_test(test_scopes),
+        cmocka_unit_test(test_nobody_asked),      cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_expired),           cmocka_unit_test(test_expired_while_waiting),
+        cmocka_unit_test(test_admitted_once),     cmocka_unit_test(test_in_order),
+        cmocka_unit_test(test_granted_and_gone),  cmocka_unit_test(test_too_late),
+        cmocka_unit_test(test_cannot_wait),       cmocka_unit_test(test_bound_changes),
+        cmocka_unit_test(test_without_a_door),    cmocka_unit_test(test_scopes),
+        cmocka_unit_test(test_rules_need_a_name), cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_rules_of_agents),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

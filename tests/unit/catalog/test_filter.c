@@ -251,7 +251,8 @@ static void assert_shown(const char *settings, listing_kind kind, const char *it
     assert_int_equal(catalog_view_reset(&view, &registered, &options, 0), BAY_OK);
     config_free(made); /* what it gave was copied */
     catalog_cursors cursors = {NULL, {NULL, 0}};
-    assert_int_equal(catalog_view_page(&view, &cursors, JSON_NONE, 0, false, &out), BAY_OK);
+    assert_int_equal(
+        catalog_view_page(&view, &cursors, JSON_NONE, 0, false, (catalog_sight){0}, &out), BAY_OK);
     assert_text(buf_view(&out), wanted);
     buf_fini(&out);
     catalog_view_fini(&view);

@@ -91,7 +91,7 @@ static bay_err page_of(const catalog_view *view, const catalog_cursors *cursors,
         assert_int_equal(json_parse(&doc, str_of(cursor), NULL, &memory, NULL), BAY_OK);
         value = json_root(&doc);
     }
-    bay_err err = catalog_view_page(view, cursors, value, size, false, out);
+    bay_err err = catalog_view_page(view, cursors, value, size, false, (catalog_sight){0}, out);
     arena_fini(&memory);
     return err;
 }

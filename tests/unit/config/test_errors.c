@@ -20,6 +20,9 @@ typedef struct mistake {
 
 #define SERVER "mcpServers:\n  a: "
 #define AGENT "agents:\n  a: "
+#define RULE                                                                                       \
+    "mcpServers: {a: {command: x}, bill: {command: x}}\n"                                          \
+    "groups: {ops: {claims: {/g: {has: o}}}}\npolicy:\n  default: deny\n  rules:\n    - "
 
 static const mistake mistakes[] = {
     /* agents */
@@ -64,6 +67,62 @@ static const mistake mistakes[] = {
     {"a2a: {publicUrl: 'https://x/'}\n", "patchbay.yaml:1: a2a.publicUrl: write the address *"},
     {"a2a: {publicUrl: x}\n", "patchbay.yaml:1: a2a.publicUrl: write the address *"},
     {"a2a: {hybrid: maybe}\n", "patchbay.yaml:1: a2a.hybrid needs true or false"},
+    /* policy */
+    {"policy: {rules: []}\n", "patchbay.yaml:1: policy.default is missing: *"},
+    {"policy: {default: maybe}\n", "patchbay.yaml:1: policy.default needs one of deny, allow"},
+    {"policy: {default: deny, locked: no}\n", "patchbay.yaml:1: policy.locked needs one of *"},
+    {"policy: {default: deny, rules: {allow: x}}\n",
+     "patchbay.yaml:1: policy.rules needs a list *"},
+    {RULE "{who: {subject: x}}\n",
+     "patchbay.yaml:6: policy.rules.1 has one of allow, deny and approve"},
+    {RULE "{allow: x, deny: y}\n", "patchbay.yaml:6: policy.rules.1 has one of allow, deny and *"},
+    {RULE "{alow: x}\n",
+     "patchbay.yaml:6: unknown key \"alow\" in policy.rules.1: did you mean \"allow\"?"},
+    {RULE "{allow: x, expr: '1 < 2'}\n",
+     "patchbay.yaml:6: unknown key \"expr\" in policy.rules.1: *"},
+    {RULE "{allow: x, who: {scope: r}}\n",
+     "patchbay.yaml:6: unknown key \"scope\" in policy.rules.1.who: did you mean \"scopes\"?"},
+    {RULE "allow: x\n      args: {path: y}\n",
+     "patchbay.yaml:7: policy.rules.1.args: \"path\" is no pointer: *"},
+    {RULE "allow: x\n      args:\n        /path: {prefx: y}\n",
+     "patchbay.yaml:8: policy.rules.1.args: there is no operator \"prefx\": did you mean "
+     "\"prefix\"?"},
+    {RULE "{allow: x, args: {/n: {gt: many}}}\n",
+     "patchbay.yaml:6: policy.rules.1.args: gt compares with a number, as JSON writes it"},
+    {RULE "{allow: x, args: {/n: {}}}\n",
+     "patchbay.yaml:6: policy.rules.1.args./n needs an operator and a value"},
+    {RULE "{allow: x, args: {/u: {regex: '('}}}\n",
+     "patchbay.yaml:6: policy.rules.1.args: this is no regular expression: *"},
+    {RULE "{allow: 'resource:x', args: {/n: 1}}\n",
+     "patchbay.yaml:6: policy.rules.1.args: only tools and prompts have arguments: *"},
+    {RULE "{allow: x, method: resources/read, args: {/n: 1}}\n",
+     "patchbay.yaml:6: policy.rules.1.args: only tools/call and prompts/get *"},
+    {RULE "{allow: x, method: tools/cal}\n", "patchbay.yaml:6: policy.rules.1.method: there is no "
+                                             "such method: did you mean \"tools/call\"?"},
+    {RULE "{allow: 'bil.pay'}\n", "patchbay.yaml:6: policy.rules.1.allow: there is no server or "
+                                  "agent \"bil\": did you mean \"bill\"?"},
+    {RULE "{deny: x, server: bil}\n", "patchbay.yaml:6: policy.rules.1.server: there is no server "
+                                      "or agent \"bil\": did you mean \"bill\"?"},
+    {RULE "{deny: 'agent:research'}\n",
+     "patchbay.yaml:6: policy.rules.1.deny: there is no server or agent \"research\"*"},
+    {RULE "{deny: 'agnet:x'}\n", "patchbay.yaml:6: policy.rules.1.deny: what stands before the "
+                                 "colon is no kind: did you mean \"agent:\"? *"},
+    {RULE "{deny: x, who: {group: op}}\n", "patchbay.yaml:6: policy.rules.1.who.group: there is no "
+                                           "group of that name: did you mean \"ops\"?"},
+    {RULE "{approve: x, by: sales}\n",
+     "patchbay.yaml:6: policy.rules.1.by: there is no group of that name: *"},
+    {RULE "{allow: x, by: ops}\n", "patchbay.yaml:6: policy.rules.1.by: only approve has it"},
+    {RULE "{allow: x, who: {address: here}}\n",
+     "patchbay.yaml:6: policy.rules.1.who.address: entry 1 is no address *"},
+    {RULE "{allow: x, who: {header: {'a b': c}}}\n",
+     "patchbay.yaml:6: policy.rules.1.who.header: \"a b\" cannot name a header field"},
+    {RULE "{allow: x, who: {claims: {sub: c}}}\n",
+     "patchbay.yaml:6: policy.rules.1.who.claims: \"sub\" is no pointer: *"},
+    {"groups: {ops: {}}\npolicy: {default: deny}\n",
+     "patchbay.yaml:1: groups.ops has no member: *"},
+    {"groups: [ops]\n", "patchbay.yaml:1: groups needs a map: *"},
+    {"groups: {'a b': {subject: x}}\npolicy: {default: deny}\n",
+     "patchbay.yaml:1: groups.a b cannot name a group: *"},
     /* keys */
     {"workers: 1\nlisten: a:1\nlisen: x\n",
      "patchbay.yaml:3: unknown key \"lisen\": did you mean \"listen\"?"},

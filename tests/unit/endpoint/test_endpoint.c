@@ -127,7 +127,8 @@ static void instructions_are_joined_each_under_its_name(void **state)
     upstream_learn_instructions(&self.b->base, (bay_str){large, UPSTREAM_INSTRUCTIONS_BYTES});
     buf out;
     buf_init(&out, 1 << 20);
-    endpoint_instructions(self.endpoint, &out);
+    mcp_request request = {0};
+    endpoint_instructions(self.endpoint, &request, &out);
     assert_true(out.len > 8000 && out.len < 9000); /* one server does not crowd out the others */
     buf_fini(&out);
     mem_free(large);
