@@ -375,11 +375,6 @@ static void make_groups(rule_maker *self)
         (void)snprintf(place, sizeof(place), "groups.%s", config_quote(at->name).text);
         self->place = place;
         self->rule = NULL;
-        if (!config_is_name(at->name)) {
-            config_error(self->loader, at->line,
-                         "%s cannot name a group: use 1 to %d letters, digits, _ and -", place,
-                         CONFIG_NAME_BYTES);
-        }
         bay_err err = policy_rules_group(self->rules, at->name, &self->group);
         if (!fits(self, at->line, "claims", err, &diag)) {
             return;

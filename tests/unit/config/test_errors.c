@@ -122,7 +122,7 @@ static const mistake mistakes[] = {
      "patchbay.yaml:1: groups.ops has no member: *"},
     {"groups: [ops]\n", "patchbay.yaml:1: groups needs a map: *"},
     {"groups: {'a b': {subject: x}}\npolicy: {default: deny}\n",
-     "patchbay.yaml:1: groups.a b cannot name a group: *"},
+     "patchbay.yaml:1: groups: \"a b\" cannot be a name: *"},
     /* keys */
     {"workers: 1\nlisten: a:1\nlisen: x\n",
      "patchbay.yaml:3: unknown key \"lisen\": did you mean \"listen\"?"},
