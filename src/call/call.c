@@ -32,8 +32,7 @@ int call_reason_code(call_reason reason)
 
 typedef call_verdict (*call_stage)(call_context *self, call_target *to, call_refusal *out);
 
-/* A principal may expire between its proof and this call: in a session, or while the call waited.
- */
+/* A principal may expire between its proof and this call: in a session, or while the call waits. */
 static call_verdict stage_expiry(call_context *self, call_target *to, call_refusal *out)
 {
     const call_door *door = self->door;
@@ -142,8 +141,9 @@ static call_verdict stage_deadline(call_context *self, call_target *to, call_ref
     return CALL_GO;
 }
 
-/* What makes a server work counts. Lists come from the catalogue, subscriptions last, and methods
- * about a task must reach it while its call is under way. */
+/* Limits calls that make the server work. Lists come from the catalog and subscriptions persist, so
+ * they do not count; methods about a task must reach the server while the task's own call is open.
+ */
 static call_verdict stage_concurrency(call_context *self, call_target *to, call_refusal *out)
 {
     static const bool counts[CALL_KINDS] = {
@@ -173,7 +173,7 @@ void call_door_run(call_door *self)
     }
 }
 
-/* Resuming a call may end others, so the walk starts anew after each. */
+/* Resuming a call may end others, so the walk starts again after each. */
 void call_door_tick(call_door *self, uint64_t now_ms)
 {
     bool has_more = true;
@@ -212,7 +212,7 @@ static void set_state(call_context *self, call_state to)
     self->state = to;
 }
 
-/* What a name means may have changed while the call waited. */
+/* The name may resolve to another target after the call has waited. */
 static call_verdict check_target(const call_context *self, const call_target *to, call_refusal *out)
 {
     if (to == self->target) {
@@ -241,7 +241,7 @@ call_verdict call_admit(call_context *self, call_target *to, call_refusal *out)
         return CALL_GO;
     }
     out->reason = CALL_DENIED;
-    out->text[0] = '\0'; /* a refusal without words gets some below */
+    out->text[0] = '\0'; /* a refusal without a text gets one below */
     out->scopes = STR("");
     bool is_first = self->state == CALL_NEW;
     if (is_first) {
@@ -273,7 +273,7 @@ void call_over(call_context *self, call_outcome how)
         return;
     }
     set_state(self, CALL_OVER);
-    /* only its own loop reads has_slot once the call does not wait any more */
+    /* only its own loop reads has_slot after the call has left the queue */
     if (was == CALL_WAITING || (was == CALL_ADMITTED && self->has_slot)) {
         call_target_leave(self->target, self);
     }

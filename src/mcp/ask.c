@@ -1,7 +1,7 @@
-/* Requests of ours to a legacy client, on the stream of the request that needs them, or of a session
- * outside of any. Each is answered exactly once: by the client, by its time limit, or by the end of
- * the request or session it belongs to. Ids are "bay-N" with N counted per server, so an answer from one session never fits another's
- * ask. */
+/* Requests to a legacy client, on the stream of the request that needs them, or of a session outside
+ * of any request. Each is answered exactly once: by the client, by its time limit, or by the end of
+ * the request or session it belongs to. Ids are "bay-N" with N counted per server, so an answer of
+ * one session never matches another's ask. */
 #include "base/check.h"
 #include "base/mem.h"
 #include "mcp/server_internal.h"
@@ -133,7 +133,7 @@ static void ask_end(ask *one, bay_err err, const rpc_message *response)
     void (*answered)(void *user, bay_err err, const rpc_message *response) = one->answered;
     void *user = one->user;
     mem_free(one);
-    if (answered != NULL) { /* NULL: it was taken back */
+    if (answered != NULL) { /* NULL: it was withdrawn */
         answered(user, err, response);
     }
 }
@@ -177,7 +177,7 @@ void ask_unreadable(peer *from, bay_str id)
     }
 }
 
-/* The client should stop working on what nobody waits for. */
+/* Tells the client to stop working on a request whose answer is not needed any more. */
 static void tell_client(ask *one, bay_str reason)
 {
     request *owner = one->owner;
@@ -221,7 +221,7 @@ void mcp_request_withdraw(mcp_request *shown, const void *user, bay_str reason)
     if (one == NULL) {
         return;
     }
-    /* Telling may end the request, which then says so to whoever asked: not to this one any more.
+    /* Notifying may end the request, which then reports to the user of each ask: not to this one.
      */
     one->answered = NULL;
     tell_client(one, reason);

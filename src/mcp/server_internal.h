@@ -1,15 +1,16 @@
-/* What the files of the server engine share: the objects behind mcp/server.h and who owns whom.
+/* Shared by the files of the server engine: the objects behind mcp/server.h and their owners.
  *
  *   mcp_server ── sessions (HTTP, by id) ── streams, log, subscriptions
  *      │      ├── connections (duplex)   ── at most one session, listens
  *      │      └── listens                ── subscriptions
- *      └── requests: each in an arena of memory of its own, from arrival until the service finished
- *          it, whatever became of its carrier, session or server meanwhile
+ *      └── requests: each in an arena of its own, from its arrival until the service has finished
+ *          it, also if its carrier, session or server ends before
  *
- * A request reaches its client through an channel: the way back of one POST, or of one message on a
- * duplex carrier. A batch's requests share one. A request without an channel has nobody waiting.
+ * A request reaches its client through a channel: the response side of one POST, or of one message
+ * on a duplex carrier. The requests of a batch share one. A request without a channel has no
+ * waiting client.
  *
- * A carrier's `engine` points to the owner that owns it now; it is NULL once nobody does. */
+ * A carrier's `engine` points to its current owner; NULL: none. */
 #ifndef MCP_SERVER_INTERNAL_H
 #define MCP_SERVER_INTERNAL_H
 
@@ -25,32 +26,32 @@ typedef struct stream stream;
 typedef struct listen listen_stream;
 
 enum {
-    STREAM_EXPIRY_GRACE_MS = 60000, /* a listen or a GET stream outlives its credentials by this */
-    STREAM_EXPIRY_LOOK_MS = 1000,   /* between two looks for such streams */
+    STREAM_EXPIRY_GRACE_MS = 60000, /* after the credentials of a listen or GET stream expire */
+    STREAM_EXPIRY_LOOK_MS = 1000,   /* between two checks for such streams */
 };
 
 typedef enum carrier_owner_kind {
     CARRIER_RESPONSE_CHANNEL,
     CARRIER_STREAM,
     CARRIER_LISTEN,
-    CARRIER_LAST_WORD, /* only sees to it that a carrier that goes is not used again */
+    CARRIER_LAST_WORD, /* only prevents the use of a carrier that has ended */
 } carrier_owner_kind;
 
 /* First in every object that may own an HTTP carrier. */
 typedef struct carrier_owner {
     carrier_owner_kind kind;
-    mcp_carrier *carrier; /* NULL: the peer is gone or has its whole answer */
+    mcp_carrier *carrier; /* NULL: the peer has disconnected or has its whole answer */
 } carrier_owner;
 
-/* Whose request ids must differ, and whose answers to asks we know: a session or a connection. */
+/* The scope of request ids and of answers to asks: a session or a connection. */
 typedef struct peer {
-    list requests; /* open ones, by peer_link; cancelled ones too until the service finished */
+    list requests; /* open ones, by peer_link; cancelled ones until the service has finished */
     list asks;
-    bool is_deaf; /* no answer will come any more: nothing is asked */
+    bool is_deaf; /* no answer can come any more: nothing is asked */
     uint32_t count;
 } peer;
 
-/* Memory of one message; arenas are kept warm. */
+/* Memory of one message; arenas keep their memory for reuse. */
 typedef struct arena_pool_entry {
     list_link link;
     arena memory;
@@ -63,18 +64,18 @@ typedef struct response_channel {
     mcp_session *session;       /* HTTP, legacy */
     stream *stream;             /* HTTP, legacy: opened by a first notification or ask */
     list requests;              /* by response_channel_link */
-    uint32_t open;              /* of them not yet answered; a batch being read counts as one */
-    bool is_batch;              /* then it lives on the heap, else inside its request */
+    uint32_t open;              /* of them without an answer; a batch being read counts as one */
+    bool is_batch;              /* then it is on the heap, otherwise inside its request */
     bool is_streaming;          /* HTTP, modern: events were sent */
-    bool wants_stream;          /* HTTP, legacy: the answer goes as an event, too */
+    bool wants_stream;          /* HTTP, legacy: the answer is sent as an event, too */
     bool has_answers;
     bool is_legacy;
-    buf answers;        /* batch: what is to go out as one array */
+    buf answers;        /* batch: the answers that go out as one array */
     bay_str session_id; /* of a session just begun */
     bay_str needs;      /* scopes that the caller lacks: 403, for the challenge */
 } response_channel;
 
-/* What a message says of itself in params and _meta, read in one pass each. */
+/* The parts of params and _meta that the engine reads, found in one pass each. */
 typedef struct envelope {
     json_val meta;
     json_val name;
@@ -98,17 +99,17 @@ struct request {
     list_link server_link;
     list_link peer_link;
     list_link response_channel_link;
-    peer *peer;                /* NULL: modern over HTTP, or the peer is gone */
+    peer *peer;                /* NULL: modern over HTTP, or the peer has disconnected */
     response_channel *channel; /* NULL: nothing can reach the client any more */
     response_channel own_channel;
     envelope envelope;
     json_doc doc;
     json_doc client_doc;
-    kept_params *params; /* NULL: they are checked, or there are none to check */
-    uint32_t hold;       /* > 0: the engine still looks at it */
+    kept_params *params; /* NULL: checked, or there are none to check */
+    uint32_t hold;       /* > 0: in use by the engine */
     bool is_finished;
     bool has_part;    /* the client has its answer */
-    call_outcome how; /* what the client got, once it is finished or has its answer */
+    call_outcome how; /* the outcome, once it is finished or answered */
     bool has_progress;
     double progress;
 };
@@ -116,13 +117,13 @@ struct request {
 struct mcp_session {
     mcp_server *server;
     mcp_connection *connection; /* NULL: over HTTP, by id */
-    peer own_peer;              /* HTTP; a connection brings its own */
+    peer own_peer;              /* HTTP; a connection has its own */
     const mcp_revision *revision;
-    const auth_principal *principal; /* counted, as is that of a connection */
-    bay_str id;                      /* these two stand behind the struct */
+    const auth_principal *principal; /* counted, like that of a connection */
+    bay_str id;                      /* these two are stored after the struct */
     bay_str client;   /* {"clientInfo":…,"capabilities":…} as the client sent them */
-    void *kept_by;    /* the persister's own word */
-    uint64_t told_ms; /* when the persister last heard of it */
+    void *kept_by;    /* the persister's pointer */
+    uint64_t told_ms; /* when the persister was last notified */
     uint64_t active_ms;
     list_link idle_link; /* in server->idle, longest idle first */
     list streams;
@@ -149,7 +150,7 @@ struct mcp_connection {
     uint32_t hold;
 };
 
-/* A server-to-client request of ours. */
+/* A server-to-client request. */
 typedef struct ask {
     list_link peer_link;
     list_link server_link; /* oldest deadline first */
@@ -166,7 +167,7 @@ typedef struct declared {
     bool is_known;
     bool has_subscribe;
     unsigned changes; /* mcp_change: listChanged */
-    uint64_t methods; /* by mcp_method_id: not gated off */
+    uint64_t methods; /* by mcp_method_id: permitted by the capabilities */
 } declared;
 _Static_assert(MCP_METHOD_COUNT <= 64, "declared.methods has a bit for each method");
 
@@ -174,12 +175,12 @@ struct mcp_server {
     mcp_server_options options;
     const mcp_service *service;
     void *user;
-    char *texts;         /* what options' strings point into */
+    char *texts;         /* memory of the options' strings */
     bay_str infos[3];    /* {"name":…}, oldest form first; see server_info */
-    bay_str modern_list; /* ["2026-07-28"]: what may stand in _meta */
+    bay_str modern_list; /* ["2026-07-28"]: the versions that _meta may have */
     declared declared[MCP_REVISION_COUNT];
     buf out;
-    list arenas; /* warm ones */
+    list arenas; /* kept for reuse */
     uint32_t request_arena_count;
     list requests;
     list connections;
@@ -188,76 +189,75 @@ struct mcp_server {
     list idle;
     map sessions;
     map topics;
-    uint32_t session_count; /* those of connections included */
+    uint32_t session_count; /* including those of connections */
     uint32_t listen_count;
     uint64_t last_ask;
     uint64_t now_ms;
-    uint64_t
-        expiry_ms; /* wall clock: when to look for streams that have expired; 0: there are none */
-    uint32_t walking; /* > 0: `idle` is being walked and keeps its order */
+    uint64_t expiry_ms; /* wall clock: when to check for expired streams; 0: there are none */
+    uint32_t walking;   /* > 0: `idle` is being walked and keeps its order */
     bool is_closing;
 };
 
 /* ---- server.c */
-void server_advance(mcp_server *self, uint64_t now_ms); /* its clock never goes back */
+void server_advance(mcp_server *self, uint64_t now_ms); /* its time never goes back */
 bool server_offers(const mcp_server *self, mcp_revision_id revision);
 bool server_has_modern(const mcp_server *self);
 bool server_has_legacy(const mcp_server *self);
-/* serverInfo as this revision knows it, raw. */
+/* serverInfo as this revision has it, raw. */
 bay_str server_info(const mcp_server *self, const mcp_revision *revision);
 /* NULL when out of memory. */
 const declared *server_declared(mcp_server *self, const mcp_revision *revision);
-/* {"tools":…} appended. */
+/* Appends {"tools":…}. */
 /* Appends `,"instructions":…`, or nothing. */
 void server_write_instructions(mcp_server *self, const mcp_request *from, buf *out);
 void server_write_capabilities(mcp_server *self, const mcp_revision *revision, json_writer *out);
-/* The engine's buffer, emptied; used until the next call that sends. */
+/* The engine's buffer, emptied; valid until the next call that sends. */
 buf *server_out(mcp_server *self);
-/* What was in it has been sent: a large buffer is given back now, not when it is next used. */
+/* Its content has been sent: a large buffer is freed now, not at its next use. */
 void server_out_sent(mcp_server *self);
 arena_pool_entry *request_arena_take(mcp_server *self); /* NULL when out of memory */
 void request_arena_release(mcp_server *self,
-                           arena_pool_entry *one); /* self NULL: the server is gone */
+                           arena_pool_entry *one); /* self NULL: the server has been freed */
 
 /* ---- request.c */
-/* A request-to-be in an arena of its own: `text` copied and read. BAY_ERR_PROTOCOL with the fault,
- * BAY_ERR_UNSUPPORTED (a batch; *out is there), BAY_ERR_NOMEM. The fault's id lives as long as
+/* Reads a request into an arena of its own: `text` is copied. BAY_ERR_PROTOCOL with the fault,
+ * BAY_ERR_UNSUPPORTED (a batch; *out is set), BAY_ERR_NOMEM. The fault's id lives as long as
  * `text`. */
 bay_err request_read(mcp_server *server, bay_str text, request **out,
                      rpc_fault *fault) BAY_MUST_CHECK;
-/* Drops what was read but never became an open request. */
+/* Frees what was read but never became an open request. */
 void request_discard(request *self);
-/* params and _meta. BAY_ERR_PROTOCOL: a member the engine reads stands twice. */
+/* Reads params and _meta. BAY_ERR_PROTOCOL: a member that the engine reads occurs twice. */
 bay_err request_read_envelope(request *self) BAY_MUST_CHECK;
-/* Decodes the method's name_field. BAY_ERR_PROTOCOL: it is missing or no string. BAY_ERR_NOMEM. */
+/* Decodes the method's name_field. BAY_ERR_PROTOCOL: missing or not a string. BAY_ERR_NOMEM. */
 bay_err request_read_name(request *self) BAY_MUST_CHECK;
 const char *request_name_fault(const mcp_method *method); /* of a BAY_ERR_PROTOCOL of that */
-/* From now on it is answered exactly once. `peer` may be NULL. */
+/* Opens it: from now on it is answered exactly once. `peer` may be NULL. */
 void request_open(request *self, peer *of, response_channel *through);
-/* The open request of that raw id that is not cancelled. */
+/* The open request with this raw id that is not cancelled. */
 request *peer_find(const peer *self, bay_str id);
 void peer_init(peer *self);
-/* Nothing more reaches the client; the service is told. */
+/* Nothing more reaches the client; the service is notified. */
 void request_cancel(request *self);
-/* The client gets this error instead, then as above. By a status that has clients send it again
- * (404: in a new session, 503: later) it would run twice: the service has had it. */
+/* The client gets this error, then as request_cancel. Not with a status on which clients send the
+ * request again (404: in a new session, 503: later): the service has already received it. */
 void request_abandon(request *self, const char *text);
-/* Ends it without any answer. */
+/* Ends it without an answer. */
 void request_drop(request *self);
-/* The peer is no more: every request of it is abandoned, or (text NULL) cancelled. */
+/* The peer has ended: every request of it is abandoned, or (text NULL) cancelled. */
 void peer_close(peer *self, const char *text);
-/* The server's end: what is open is abandoned and, if the service keeps it, belongs to nobody. */
+/* The server ends: open requests are abandoned and, if the service keeps them, detached. */
 void requests_detach(mcp_server *server);
-/* Hands it to the service if the revision, the capabilities and the service know the method, else
- * answers -32601. */
+/* Passes it to the service if the revision, the capabilities and the service have the method,
+ * otherwise answers -32601. */
 void request_dispatch(request *self);
 /* An open request of a method that is a call, and that the engine answers itself: begins the call.
  */
 void request_begin_call(request *self);
 void request_refuse(request *self, int status, int code, const char *text, bay_str data);
-/* What the door refused. */
+/* Answers with the door's refusal. */
 void request_answer_refusal(mcp_request *self, const call_refusal *why);
-/* The answer is in the server's buffer. */
+/* Sends the answer in the server's buffer. */
 void request_answer(request *self, int status);
 static inline request *request_of(mcp_request *self)
 {
@@ -270,21 +270,21 @@ response_channel *response_channel_new_batch(mcp_server *server);
 /* Can it still say 403, and the scopes that are needed? Not on a stream, nor for one of many. */
 bool response_channel_may_challenge(const response_channel *self);
 void response_channel_answer(response_channel *self, int status, bay_str id, buf *json);
-/* Opens a stream if need be. BAY_ERR_CANCELLED: nobody is there. */
+/* Opens a stream if necessary. BAY_ERR_CANCELLED: the client has disconnected. */
 bay_err response_channel_event(response_channel *self, buf *json);
-/* Begins the reply as a stream, before there is anything to say. */
+/* Begins the reply as a stream, before there is a message. */
 void response_channel_open_stream(response_channel *self);
-/* Lets the client go, if it can come back for the rest. */
+/* Ends the exchange, if the client can reconnect for the rest. */
 void response_channel_release(response_channel *self, uint32_t retry_ms);
 void response_channel_detach(
     response_channel *self); /* one request fewer; the last one closes it */
-/* Ends a carrier's exchange; it belongs to nobody afterwards. */
+/* Ends a carrier's exchange; it has no owner afterwards. */
 void carrier_answer(carrier_owner *self, int status, bay_str json, bay_str session, bay_str allow);
 void carrier_end(carrier_owner *self);
 void carrier_release(carrier_owner *self, uint32_t retry_ms);
 void carrier_take(carrier_owner *self, mcp_carrier *carrier);
 /* When a stream that this principal opened ends: its expiry and STREAM_EXPIRY_GRACE_MS. Wall clock;
- * 0: never. The server looks for expired streams from the first such time on. */
+ * 0: never. The server checks for expired streams from the first such time on. */
 uint64_t stream_expiry(mcp_server *server, const auth_principal *principal);
 
 /* ---- ask.c */
@@ -292,35 +292,34 @@ void ask_response(peer *from, const rpc_message *response);
 /* The same for one that cannot be read: `id` is what it shows of its id, or empty. */
 void ask_unreadable(peer *from, bay_str id);
 void asks_end(request *self, bay_err err);
-void asks_close(peer *self);              /* no answer will come any more */
+void asks_close(peer *self);              /* no answer can come any more */
 void asks_end_session(mcp_session *self); /* what it was asked outside of any request */
 uint64_t asks_tick(mcp_server *self);
 
 /* ---- server_modern.c */
 bool modern_is_marked(const request *self);
-/* Checks an open request by the rules of the stateless revision and hands it on. `http` NULL:
+/* Checks an open request by the rules of the stateless revision and dispatches it. `http` NULL:
  * duplex, no header fields to check. */
 void modern_request(request *self, const http_head *http);
 
 /* ---- server_legacy.c */
-/* A message of a client with a session: a request is opened on `through`, anything else dealt with
- * and discarded. */
+/* A message of a client with a session: a request is opened on `through`, any other message is
+ * handled and freed. */
 void legacy_message(request *self, mcp_session *session, response_channel *through);
 /* An open `initialize`. `connection` NULL: over HTTP. */
 void legacy_initialize(request *self, mcp_connection *connection);
-/* notifications/cancelled, in either era: finds the request or listen it names. */
+/* notifications/cancelled, in either era: finds the request or listen that it names. */
 void peer_cancelled(peer *self, mcp_connection *connection, const rpc_message *message);
-/* BAY_ERR_DUPLICATE: the id is in use; BAY_ERR_BUSY: too many requests are under way. */
+/* BAY_ERR_DUPLICATE: the id is in use; BAY_ERR_BUSY: too many open requests. */
 bay_err peer_admits(mcp_server *server, const peer *self, mcp_connection *connection,
                     bay_str id) BAY_MUST_CHECK;
 void request_not_admitted(request *self, bay_err why);
 
 /* ---- batch.c */
 enum { BATCH_MAX = 256 };
-/* Every message of the array in `read`, which is discarded. The channel is a batch's and is closed
- * once all is answered. BAY_ERR_LIMIT: more than BATCH_MAX; BAY_ERR_PROTOCOL: none. Nothing was
- * done then.
- */
+/* Checks every message of the array in `read`, which is then freed. The channel is a batch's and is
+ * closed after the last answer. BAY_ERR_LIMIT: more than BATCH_MAX; BAY_ERR_PROTOCOL: none. On an
+ * error nothing was done. */
 bay_err batch_check(const request *read) BAY_MUST_CHECK;
 void batch_receive(request *read, mcp_session *session, response_channel *through);
 

@@ -1,10 +1,10 @@
-/* Sessions of legacy clients. One over HTTP is found by its id: the worker that owns it, then what
- * the persister makes of it, or 128 random bits. One on a duplex connection has no id and lives as
- * long as the connection.
+/* Sessions of legacy clients. A session over HTTP is found by its id: the worker that owns it, then
+ * what the persister appends, or 128 random bits. A session on a duplex connection has no id and
+ * lives as long as the connection.
  *
- * Invariant: server->idle holds every session, the one longest without a sign of life first, so
- * expiry looks at the front only. What is said of the client is kept as text and read anew for each
- * request: an idle session is small. */
+ * Invariant: server->idle holds every session, the longest idle one first, so expiry reads only its
+ * front. The client's description is kept as text and read for each request, so that an idle
+ * session is small. */
 #include "mcp/session.h"
 
 #include "base/check.h"
@@ -226,8 +226,8 @@ bool session_changed(mcp_session *self, mcp_keep how)
 
 /* ---- ending */
 
-/* Not for good when the engine goes and the persister stays: then what is under way stays open, for
- * whoever takes the session up. */
+/* Not permanently if the engine ends and the persister remains: then open requests stay open for
+ * the engine that restores the session. */
 static void end_peer(mcp_session *self, bool is_for_good)
 {
     if (is_for_good) {
@@ -301,7 +301,8 @@ void session_touch(mcp_session *self)
         list_remove(&self->idle_link);
         list_push(&self->server->idle, &self->idle_link);
     }
-    /* what is kept expires by itself unless it is told now and then that somebody is there */
+    /* stored sessions expire unless the persister is notified from time to time that they are in
+     * use */
     if (self->active_ms - self->told_ms >= self->server->options.session_idle_ms / TOLD_PARTS) {
         (void)session_changed(self, MCP_KEEP_LATER);
     }
