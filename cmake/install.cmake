@@ -10,7 +10,7 @@ install(TARGETS patchbay_shared EXPORT PatchbayTargets
     INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES ${bay_archive} DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/patchbay DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-    COMPONENT development FILES_MATCHING PATTERN "*.h")
+    COMPONENT development FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 if(TARGET patchbay)
     install(TARGETS patchbay RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
 endif()
@@ -52,7 +52,16 @@ else()
     file(RELATIVE_PATH bay_pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
     string(REGEX REPLACE "/$" "" bay_pc_prefix "\${pcfiledir}/${bay_pc_prefix}")
 endif()
-configure_file(cmake/patchbay.pc.in patchbay.pc @ONLY)
+# A program finds the library where pkg-config found it; in /usr it does without being told.
+set(bay_pc_rpath "@bay_pc_rpath@")
+configure_file(cmake/patchbay.pc.in patchbay.pc.in @ONLY)
+install(CODE "
+    set(bay_pc_rpath \" -Wl,-rpath,\\\${libdir}\")
+    if(CMAKE_INSTALL_PREFIX STREQUAL \"/usr\")
+        set(bay_pc_rpath \"\")
+    endif()
+    configure_file(\"${CMAKE_BINARY_DIR}/patchbay.pc.in\" \"${CMAKE_BINARY_DIR}/patchbay.pc\" @ONLY)"
+    COMPONENT development)
 install(FILES ${CMAKE_BINARY_DIR}/patchbay.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
     COMPONENT development)
 
@@ -92,14 +101,12 @@ endif()
 if(BAY_PACKAGE)
     set(CMAKE_INSTALL_DOCDIR ${CMAKE_INSTALL_DATAROOTDIR}/doc/libpatchbay-dev)
 endif()
-file(GLOB pages CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/*.md)
-install(FILES ${pages} ${CMAKE_SOURCE_DIR}/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}
-    COMPONENT development)
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DOCDIR}
-    COMPONENT development)
+# As they are in the source tree, so that their links lead somewhere.
+install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/CHANGELOG.md ${CMAKE_SOURCE_DIR}/CONTRIBUTING.md
+    ${CMAKE_SOURCE_DIR}/SECURITY.md ${CMAKE_SOURCE_DIR}/LICENSE
+    DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT development)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/docs ${CMAKE_SOURCE_DIR}/examples
+    DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT development)
 if(BAY_PACKAGE)
     include(cmake/package.cmake)
-else()
-    install(FILES ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/CHANGELOG.md
-        DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT development)
 endif()

@@ -84,6 +84,14 @@ foreach(file ${files})
     list(APPEND bay_programs example_${name})
 endforeach()
 
+# The program of docs/compare.md in C. Its C++ twin and the test of the C++ headers are compiled by hand:
+# the build is one of C, and nothing else in it needs a C++ compiler.
+if(EXISTS ${CMAKE_SOURCE_DIR}/examples/compare/weather.c AND BAY_TESTS)
+    add_executable(compare_weather ${CMAKE_SOURCE_DIR}/examples/compare/weather.c)
+    set_property(TARGET compare_weather APPEND PROPERTY LINK_DEPENDS ${bay_archive})
+    target_link_libraries(compare_weather PRIVATE patchbay_static)
+endif()
+
 # The server and the client that tests/conformance holds against the official suite.
 foreach(role server client)
     set(bay_conformance ${CMAKE_SOURCE_DIR}/tests/conformance/${role}.c)

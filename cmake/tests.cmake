@@ -124,6 +124,46 @@ add_test(NAME project/abi COMMAND ${CMAKE_SOURCE_DIR}/tests/abi/run $<TARGET_FIL
 add_test(NAME project/symbols COMMAND ${CMAKE_SOURCE_DIR}/tools/check-symbols
     $<TARGET_FILE:patchbay_shared> ${bay_archive})
 
+# patchbay.hpp, where there is a C++ compiler of the C compiler's family: with and without exceptions.
+if(CMAKE_C_COMPILER_ID STREQUAL "Clang")
+    find_program(BAY_CXX_CLANG clang++)
+    set(bay_cxx ${BAY_CXX_CLANG})
+else()
+    find_program(BAY_CXX_GNU g++)
+    set(bay_cxx ${BAY_CXX_GNU})
+endif()
+if(bay_cxx)
+    set(bay_cxx_flags -std=c++17 -O1 -g -Wall -Wextra -Wshadow -Werror -pedantic -I${CMAKE_SOURCE_DIR}/include)
+    if(BAY_SANITIZE)
+        list(APPEND bay_cxx_flags -fsanitize=${BAY_SANITIZE})
+    endif()
+    file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/include/patchbay/*)
+    function(bay_cpp_program name source)
+        set(program ${CMAKE_BINARY_DIR}/${name})
+        set(link -o ${program} $<TARGET_FILE:patchbay_shared> -Wl,-rpath,${CMAKE_BINARY_DIR})
+        if(BAY_FUZZ) # what clang says of it; it runs in the other kinds
+            set(link -fsyntax-only)
+        endif()
+        add_custom_command(OUTPUT ${program}.stamp
+            COMMAND ${bay_cxx} ${bay_cxx_flags} -fno-exceptions -fno-rtti -fsyntax-only ${source}
+            COMMAND ${bay_cxx} ${bay_cxx_flags} ${source} ${link}
+            COMMAND ${CMAKE_COMMAND} -E touch ${program}.stamp
+            DEPENDS ${source} ${headers} patchbay_shared
+            COMMENT "Compiling ${name}"
+            VERBATIM)
+        add_custom_target(${name}_cpp ALL DEPENDS ${program}.stamp)
+    endfunction()
+    bay_cpp_program(test_cpp ${CMAKE_SOURCE_DIR}/tests/cpp/test_patchbay.cpp)
+    bay_cpp_program(compare_weather_cpp ${CMAKE_SOURCE_DIR}/examples/compare/weather.cpp)
+    if(NOT BAY_FUZZ)
+        add_test(NAME sdk/cpp COMMAND ${CMAKE_BINARY_DIR}/test_cpp)
+    endif()
+endif()
+if(NOT BAY_FUZZ)
+    add_test(NAME project/injection COMMAND ${CMAKE_SOURCE_DIR}/tests/injection/run --build ${CMAKE_BINARY_DIR})
+    add_test(NAME project/compare COMMAND ${CMAKE_SOURCE_DIR}/tests/compare/run --build ${CMAKE_BINARY_DIR})
+endif()
+
 if(BAY_FUZZ)
     add_custom_target(fuzzers)
     find_library(HTTP_PARSER http_parser) # the other reading of HTTP/1.1, to differ from

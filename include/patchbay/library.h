@@ -52,6 +52,10 @@ typedef void (*bay_log_fn)(bay_log_level level, const char *component, const cha
  * `user` stays the caller's. Threads: before objects are made. */
 BAY_API void bay_log_to(bay_log_level most_verbose, bay_log_fn sink, void *user);
 
+/* Writes a line to that sink, as the library writes its own; what is longer is cut. `component` says
+ * who writes; NULL: nobody. Owns: nothing. Threads: any. */
+BAY_API void bay_log(bay_log_level level, const char *component, const char *text);
+
 /* Writes text of a peer (an answer, a question, a name, a description) for a person. If `to` is a
  * terminal, then characters that a terminal obeys, that reorder a line or that nobody sees are
  * shown by their code points, "\u{202e}", and bytes that are not UTF-8 as "\x{ff}"; newlines and

@@ -37,6 +37,11 @@ void bay_print(FILE *to, bay_str text)
     }
 }
 
+void bay_log(bay_log_level level, const char *component, const char *text)
+{
+    LOG(level, component != NULL ? component : "", "%s", text != NULL ? text : "");
+}
+
 void bay_log_to(bay_log_level most_verbose, bay_log_fn sink, void *user)
 {
     log_set_sink(most_verbose, sink, user);
