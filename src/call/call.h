@@ -1,22 +1,22 @@
-/* A call, whoever makes it and in whichever protocol, and the door that every call passes.
+/* A call of any protocol, and the door: the one place that every call passes.
  *
  *   engine: call_begin ─► service: resolve ─► call_admit ─► GO: dispatch ─► engine: call_over
  *                                                 │└────► REFUSED: the refusal is the answer
  *                                                 └─────► WAITS: `resume` runs later, and the
- *                                                         service resolves and admits anew
+ *                                                         service resolves and admits again
  *
  * The engine of a protocol embeds a call_context in its request and begins and ends it. The service
- * behind the engine finds out what is meant, without effects, and asks the door before anything
- * happens. Which methods are calls, and of which kind, is a column of the protocol's table of
- * methods (mcp/methods.def, a2a/methods.def). The engine gives no result of a call that was not
- * admitted, so a method that forgets to ask answers an error.
+ * behind the engine resolves the name without side effects and calls call_admit before it does
+ * anything else. A column of the protocol's table of methods says which methods are calls, and of
+ * which kind (mcp/methods.def, a2a/methods.def). If a call was not admitted, the engine sends an
+ * error in place of a result, so a method that omits call_admit cannot answer.
  *
  * States:
  *   NEW ─admit─► ADMITTED ─over─► OVER
  *    │   └─────► WAITING ─admit─► ADMITTED, REFUSED
  *    └─over───► OVER ◄─over── WAITING, REFUSED
  *
- * A call belongs to one loop. Only call_door.wake is called from other threads. */
+ * A call belongs to one loop. Other threads call only call_door.wake. */
 #ifndef CALL_CALL_H
 #define CALL_CALL_H
 
@@ -42,12 +42,12 @@ typedef enum call_state {
 /* How a call ended. */
 typedef enum call_outcome {
     CALL_RESULT,
-    CALL_ERROR,       /* an error, also one of the server */
-    CALL_TURNED_AWAY, /* a refusal of the door */
-    CALL_CANCELLED,   /* the caller cancelled it or left */
+    CALL_ERROR,       /* an error, also one that the server returned */
+    CALL_TURNED_AWAY, /* refused by the door */
+    CALL_CANCELLED,   /* the caller cancelled the call or disconnected */
 } call_outcome;
 
-/* Why the door refused: reasons.def. */
+/* Why the door refuses a call: reasons.def. */
 typedef enum call_reason {
 #define CALL_REASON(symbol, text, code) CALL_##symbol,
 #include "call/reasons.def"
@@ -57,13 +57,13 @@ typedef enum call_reason {
 
 typedef struct call_refusal {
     call_reason reason;
-    char text[256]; /* for people and models: what, why, what to do */
+    char text[256]; /* for people and models: what, why, and what to do */
     bay_str
         scopes; /* CALL_SCOPE: those that the call needs; a view that lives as long as the call */
 } call_refusal;
 
 const char *call_reason_text(call_reason reason);
-/* The JSON-RPC error code where the refusal is not a tool's result. */
+/* The JSON-RPC error code, for refusals that are not a tool's result. */
 int call_reason_code(call_reason reason);
 
 struct call_context {
@@ -73,38 +73,41 @@ struct call_context {
     call_protocol protocol;
     call_kind kind;
     bay_str method;
-    bay_str shown;               /* the name or URI as the caller wrote it; "": none */
-    json_val params;             /* of the request, as the protocol has them; may be missing */
-    uint64_t began_ms;           /* of the loop's clock; 0: call_begin asks the door */
-    const policy_origin *origin; /* where it comes from; NULL: unknown */
-    void (*resume)(call_context *self); /* its turn has come; NULL: the call cannot wait */
+    bay_str shown;                      /* the name or URI as the caller wrote it; "": none */
+    json_val params;                    /* the request's params as the protocol defines them; may be
+                                  * missing */
+    uint64_t began_ms;                  /* time of the loop's clock; 0: call_begin reads it from the
+                                  * door */
+    const policy_origin *origin;        /* where it comes from; NULL: unknown */
+    void (*resume)(call_context *self); /* the call's turn has come; NULL: the call cannot wait */
     /* Set by the service before call_admit. */
-    uint32_t timeout_ms; /* of the server, or of one tool; 0: the door's */
+    uint32_t timeout_ms; /* of the server or of one tool; 0: the door's */
     /* All that the principal must have been granted, separated by single spaces; "": none. The user
      * of this process has every scope. */
     bay_str scopes;
     policy_name about; /* what rules decide on; without a name: an agent, or the method */
-    /* The door's. */
+    /* Private to the door. */
     call_target *target; /* counted; NULL: the service itself */
     call_state state;
     bool has_slot;         /* counted by its target */
-    bool is_late;          /* its time ended while it waited */
+    bool is_late;          /* its deadline passed while it waited */
     list_link target_link; /* in the target's queue or, once granted, in the door's */
     list_link door_link;   /* in door.waiting */
 };
 
-/* What one loop's calls pass. Embedded in its owner. */
+/* The door of one loop. Embedded in its owner. */
 struct call_door {
-    uint32_t timeout_ms;            /* of calls that nothing else bounds */
+    uint32_t timeout_ms;            /* for calls without another deadline */
     uint64_t (*now_ms)(void *user); /* the loop's clock; NULL: callers set began_ms */
     /* The wall clock, ms since 1970; NULL: principals do not expire here. */
     uint64_t (*wall_ms)(void);
-    /* Any thread: call_door_run is to be called on the door's loop. NULL: no call waits here. */
+    /* Any thread: asks for call_door_run on the door's loop. NULL: calls cannot wait here. */
     void (*wake)(void *user);
-    /* A call ended: the one record of it. `call` lives for the callback only. May be NULL. */
+    /* A call has ended: the only record of it. `call` is valid during the callback only. May be
+     * NULL. */
     void (*record)(void *user, const call_context *call, call_outcome how);
-    /* A further stage, for tests and for what an embedding program decides: false refuses, with
-     * `out` filled. May be NULL. */
+    /* A further stage, for tests and for embedding programs: false refuses, with `out` filled in.
+     * May be NULL. */
     bool (*guard)(void *user, const call_context *call, call_refusal *out);
     policy_index policy; /* the rules; without any the stage does nothing */
     void *user;
@@ -120,7 +123,7 @@ void call_door_run(call_door *self);
 /* Resumes the calls that have waited too long. Once a second, on the door's loop. */
 void call_door_tick(call_door *self, uint64_t now_ms);
 
-/* A call arrives. `door` NULL: nothing is to be passed, and the call counts as admitted. */
+/* A call arrives. `door` NULL: the call counts as admitted. */
 void call_begin(call_context *self, call_door *door);
 
 typedef enum call_verdict { CALL_REFUSE, CALL_WAIT, CALL_GO } call_verdict;
@@ -156,7 +159,7 @@ static inline bool call_is_admitted(const call_context *self)
     return self->door == NULL || self->state == CALL_ADMITTED;
 }
 
-/* The one end: gives back what the stages took, tells `record`. Once for each call_begin. */
+/* Ends the call: releases what the stages reserved and calls `record`. Once for each call_begin. */
 void call_over(call_context *self, call_outcome how);
 
 #endif
