@@ -225,10 +225,13 @@ static void ignore(a2a_service *service, a2a_call *call)
 
 static a2a_service stub = {.call = answer, .gone = ignore, .drained = ignore};
 
-static bool find_agent(void *user, bay_str tenant, a2a_http_agent *out)
+static bool find_agent(void *user, bay_str tenant, http_exchange *exchange,
+                       const auth_principal *principal, a2a_http_agent *out)
 {
     (void)user;
     (void)tenant;
+    (void)exchange;
+    (void)principal;
     *out = (a2a_http_agent){.service = &stub};
     return true;
 }
