@@ -126,11 +126,11 @@ command_test() {
     # The sweeps play whole sessions on one thread.
     timed "tsan: run" test_ctest tsan tsan -R '^(net|http|front|call|store|mcp_transport|a2a_transport|sdk|agents|upstream|sessions|gateway|contract|scenario)/' -E '^scenario/sweep_'
     # Without TLS, SQLite and regular expressions: what is left works, and what is not there says so.
-    # Left out are the tests of what needs them: sealed rounds, digests of skills, tasks in a file.
-    local needy='contract/(door(_agents|_bridges)?|stores)|sdk/(client_meets_server|client_skills|main|questions|mrtr_state|task_threads|tasks|tasks_troubled)'
+    # Left out are the tests of what needs them: sealed rounds, digests of skills, tasks in a file, patterns.
+    local needy='contract/(door(_agents|_bridges)?|rules|stores)|sdk/(client_meets_server|client_skills|fields|main|questions|mrtr_state|task_threads|tasks|tasks_troubled)'
     timed "bare: build" test_build bare bare threaded_tests
     timed "bare: run" test_ctest bare bare -R '^(net|http|front|call|auth|store|mcp_transport|a2a_transport|sdk|agents|upstream|contract)/' -E "^($needy)\$"
-    printf 'skipped: bare: %s: as wholes they need sealed values, digests or tasks in a file\n' "$needy"
+    printf 'skipped: bare: %s: as wholes they need sealed values, digests, patterns or tasks in a file\n' "$needy"
     timed "package: build" test_build package package
     timed "package: run" test_foreign package
     # Against the sanitized build: a leak or a wild read fails the suite that caused it.
