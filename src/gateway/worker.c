@@ -15,7 +15,6 @@
 enum {
     TICK_MS = 1000,
     LAST_WORDS_MS = 1000, /* for the answers to calls that outlast the drain */
-    NAMES_BYTES = 2000,   /* of servers that are waited for, in a line of the log */
 };
 
 static void worker_tick(void *argument)
@@ -38,52 +37,19 @@ static void worker_tick(void *argument)
     err_ignore(loop_timer_start(self->loop, &self->tick, TICK_MS));
 }
 
-static bool is_awaited(const worker_upstream *self)
-{
-    return !worker_upstream_is_learned(self) && !upstream_is_asleep(self->upstream);
-}
-
-/* Programs that are starting are waited for longer than servers that only have to answer: false,
- * there is none. Says once whom the first lists wait for. */
-static bool waits_on(worker *self)
-{
-    uint32_t all_ms = config_settle_ms(self->config, true);
-    buf names;
-    size_t count = 0;
-    buf_init(&names, NAMES_BYTES);
-    for (size_t i = 0; i < self->upstream_count; i++) {
-        const upstream *server = self->upstreams[i]->upstream;
-        if (is_awaited(self->upstreams[i]) && upstream_config(server)->command.len > 0) {
-            buf_printf(&names, "%s%s", count++ > 0 ? ", " : "", upstream_name(server).at);
-        }
-    }
-    bool is_on = count > 0 && all_ms > self->waited_ms &&
-                 loop_timer_start(self->loop, &self->patience, all_ms - self->waited_ms) == BAY_OK;
-    self->waited_ms = all_ms;
-    if (is_on && self->index == 0) {
-        LOG(LOG_INFO, "gateway", "the first lists wait for %.*s, at most %u s", (int)names.len,
-            names.at, all_ms / 1000);
-    }
-    buf_fini(&names);
-    return is_on;
-}
-
 /* Some server takes too long to be heard of: lists are answered without it. */
 static void worker_impatient(void *argument)
 {
     worker *self = argument;
-    if (waits_on(self)) {
-        return;
-    }
     for (size_t i = 0; i < self->upstream_count; i++) {
         const worker_upstream *at = self->upstreams[i];
-        if (is_awaited(at) && !at->is_proxy) {
+        if (!worker_upstream_is_learned(at) && !at->is_proxy && !upstream_is_asleep(at->upstream)) {
             /* a server at a URL is awaited on each loop */
             bool is_new = upstream_told_text(upstream_told_of(at->upstream), STR("late"));
             LOG(is_new ? LOG_WARN : LOG_DEBUG, "gateway",
                 "server \"%s\" has not answered within %u ms; lists go out without it until it "
                 "does",
-                upstream_name(at->upstream).at, self->waited_ms);
+                upstream_name(at->upstream).at, self->config->timeouts.settle_ms);
         }
     }
     worker_lists_ready(self);
@@ -346,8 +312,7 @@ bay_err worker_open_stdio(worker *self, bay_diag *diag)
 
 static void start_servers(worker *self)
 {
-    self->waited_ms = config_settle_ms(self->config, false);
-    err_ignore(loop_timer_start(self->loop, &self->patience, self->waited_ms));
+    err_ignore(loop_timer_start(self->loop, &self->patience, self->config->timeouts.settle_ms));
     for (size_t i = 0; i < self->upstream_count; i++) {
         if (!self->upstreams[i]->is_proxy && !upstream_is_asleep(self->upstreams[i]->upstream)) {
             upstream_start(self->upstreams[i]->upstream);

@@ -79,7 +79,6 @@ struct worker {
     size_t upstream_count;
     bool is_settled; /* every server has been heard of, or given up on for now */
     bool is_ending;
-    uint32_t waited_ms;     /* for servers to be heard of, when `patience` is over */
     bool is_introduced;     /* the one client has said what it can be asked … */
     unsigned client_inputs; /* … namely this: mcp_inputs */
     loop_timer tick;
