@@ -437,7 +437,6 @@ typedef struct config {
     bay_str store;      /* empty: nothing outlives the process */
     bay_str public_url; /* "": by the addresses listened on */
     bay_str separator;
-    bay_str conversation; /* a key of `_meta`; empty: none counts */
     bool bare_names;
     config_admin admin;
     config_scan scan;

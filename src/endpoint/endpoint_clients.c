@@ -100,34 +100,10 @@ static bay_err number(endpoint *self, mcp_session *session, bay_str *out)
     return BAY_OK;
 }
 
-bay_str endpoint_conversation(const endpoint *self, const mcp_request *request)
-{
-    bay_str key = self->config->conversation;
-    if (key.len == 0 || request->session != NULL || request->principal == NULL) {
-        return (bay_str){NULL, 0};
-    }
-    json_val named = json_get(request->meta, key);
-    bay_str raw = json_raw(named);
-    bool is_name =
-        json_is(named, JSON_STRING) && raw.len > 2 && raw.len <= ENDPOINT_CONVERSATION_BYTES;
-    return is_name ? raw : (bay_str){NULL, 0};
-}
-
 bay_err endpoint_identity(endpoint *self, const mcp_request *request, bay_str *out)
 {
     mcp_session *session = request->session;
     bay_str id = session != NULL ? mcp_session_id(session) : principal_binding(request->principal);
-    bay_str conversation = endpoint_conversation(self, request);
-    if (conversation.len > 0) { /* a binding says how long each part of it is */
-        char *text = arena_alloc(request->memory, id.len + conversation.len);
-        if (text == NULL) {
-            return BAY_ERR_NOMEM;
-        }
-        *out = (bay_str){text, id.len + conversation.len};
-        (void)str_put(&text, id);
-        (void)str_put(&text, conversation);
-        return BAY_OK;
-    }
     if (session == NULL || id.len > 0) {
         *out = id;
         return BAY_OK;

@@ -155,15 +155,11 @@ void endpoint_subscriptions_forget(endpoint *self); /* its servers are about to 
 enum {
     ENDPOINT_ELICITATIONS = 4096,      /* URLs that somebody may yet be told are done with */
     ENDPOINT_ELICITATION_BYTES = 1024, /* of a server's name and its id for one */
-    ENDPOINT_CONVERSATION_BYTES = 256, /* of a conversation's name, raw; a longer one is none */
 };
 void endpoint_clients_init(endpoint *self);
 void endpoint_clients_fini(endpoint *self);
-/* Which of its principal's conversations a request without a session names, as raw JSON; "": none.
- * Never of an anonymous principal: that may be anybody. */
-bay_str endpoint_conversation(const endpoint *self, const mcp_request *request);
-/* Whose request it is: the client's session or connection, else its principal, with its
- * conversation. Lives as long as that, or as the request. */
+/* Whose request it is: the client's session or connection, else its principal. Lives as long as
+ * that. */
 bay_err endpoint_identity(endpoint *self, const mcp_request *request, bay_str *out) BAY_MUST_CHECK;
 /* The session of this identity, "" that of the only client; NULL: it has none here. */
 mcp_session *endpoint_session_find(const endpoint *self, bay_str identity);

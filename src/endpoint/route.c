@@ -227,6 +227,9 @@ static bay_err route_describe(route *self)
         .client_info = json_raw(request->client_info),
     };
     bay_err err = carry_via(self);
+    if (err == BAY_OK && self->suspended == NULL) {
+        err = endpoint_identity(self->endpoint, request, &self->call.affinity.identity);
+    }
     /* a client's own capabilities: the server may ask it by input_required */
     if (request->revision->era == MCP_MODERN) {
         spec->capabilities = json_raw(request->client_capabilities);
@@ -244,12 +247,8 @@ route *route_new(endpoint *self, mcp_request *request)
     }
     unsigned inputs = inputs_of(self, request);
     bool may_suspend = inputs != 0 && request->revision->era == MCP_MODERN;
-    bay_str identity;
-    route *way = NULL;
-    if (endpoint_identity(self, request, &identity) == BAY_OK) {
-        way = may_suspend ? suspended_call_new(self, request->principal, identity)
-                          : arena_zalloc(request->memory, sizeof(*way));
-    }
+    route *way = may_suspend ? suspended_call_new(self, request->principal)
+                             : arena_zalloc(request->memory, sizeof(*way));
     if (way == NULL) {
         endpoint_refuse_memory(request);
         return NULL;
@@ -261,12 +260,9 @@ route *route_new(endpoint *self, mcp_request *request)
     way->call.user = way;
     if (!may_suspend) {
         way->call.affinity.principal = request->principal;
-        way->call.affinity.identity = identity;
     }
     way->call.affinity.inputs = inputs;
-    way->call.affinity.has_session = request->session != NULL;
-    way->call.affinity.is_stateless = request->session == NULL && !self->has_one_client &&
-                                      endpoint_conversation(self, request).len == 0;
+    way->call.affinity.is_stateless = request->session == NULL && !self->has_one_client;
     way->call.is_repeatable = request->method->id != MCP_TOOLS_CALL;
     if (route_describe(way) != BAY_OK) {
         route_end(way);

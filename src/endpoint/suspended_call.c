@@ -72,18 +72,17 @@ bool suspended_call_is_possible(const endpoint *of, const mcp_request *request)
            (request->method->flags & MCP_FLAG_MRTR) != 0;
 }
 
-route *suspended_call_new(endpoint *of, const auth_principal *principal, bay_str identity)
+route *suspended_call_new(endpoint *of, const auth_principal *principal)
 {
-    suspended_call *self = mem_zalloc(sizeof(*self) + identity.len);
+    suspended_call *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
         return NULL;
     }
-    char *at = (char *)(self + 1);
     self->principal = principal_ref(principal);
     self->way.suspended = self;
     self->way.endpoint = of;
     self->way.call.affinity.principal = self->principal;
-    self->way.call.affinity.identity = str_put(&at, identity);
+    self->way.call.affinity.identity = principal_binding(self->principal);
     return &self->way;
 }
 

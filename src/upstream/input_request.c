@@ -186,7 +186,7 @@ static void client_request_leave(upstream_session *at, input_request *one)
 static bool question_to_client(upstream_session *at, const rpc_message *request)
 {
     local *self = at->owner;
-    if (!at->has_session || at->client_requests >= UPSTREAM_MAX_INPUT_REQUESTS) {
+    if (at->is_stateless || at->client_requests >= UPSTREAM_MAX_INPUT_REQUESTS) {
         return false;
     }
     input_request *made = input_request_new(at, request);

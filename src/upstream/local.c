@@ -300,7 +300,7 @@ static void local_set_client(upstream *base, unsigned inputs)
 {
     local *self = local_of(base);
     if (self->main.connection == NULL) {
-        self->has_one_client = self->main.has_session = true;
+        self->has_one_client = true;
         self->main.inputs = inputs;
     }
 }

@@ -66,7 +66,7 @@ typedef struct upstream_session {
     uint64_t logs_ms; /* when the count below began */
     uint32_t logs;    /* passed to the client since then */
     loop_timer idle;
-    bool has_session;  /* so has its client: it can be asked outside of its calls, too */
+    bool is_stateless; /* its client has no session: it is asked during its calls alone */
     bool is_exclusive; /* to one call at a time */
     bool is_trial;     /* its start decides on the circuit */
     bool is_ready;

@@ -272,7 +272,6 @@ static bay_err copy_call(loop_call *self, const upstream_call *call, const upstr
     *owned = (upstream_affinity){.inputs = affinity->inputs,
                                  .principal = principal_ref(affinity->principal),
                                  .is_stateless = affinity->is_stateless,
-                                 .has_session = affinity->has_session,
                                  .home = home};
     self->call.is_repeatable = call->is_repeatable;
     to->param_table = NULL; /* header fields are for URLs, and those have an owner on each loop */

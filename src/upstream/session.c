@@ -172,7 +172,7 @@ bay_err upstream_session_open(local *owner, const share_key *key, const upstream
         return diag_set(diag, BAY_ERR_NOMEM, "out of memory for a session");
     }
     upstream_session_init(self, owner, upstream_session_idle);
-    self->has_session = of->has_session;
+    self->is_stateless = of->is_stateless;
     self->home = of->home;
     self->inputs = key->inputs;
     self->is_exclusive = key->kind == SHARE_EXCLUSIVE;

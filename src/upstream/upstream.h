@@ -84,10 +84,8 @@ typedef struct upstream_call_events {
 typedef struct upstream_affinity {
     unsigned inputs;                 /* mcp_inputs: what this client can be asked */
     const auth_principal *principal; /* who makes the call */
-    bay_str identity;  /* whose call it is: the client's session, else its principal, with the
-                          conversation that it names */
-    bool is_stateless; /* the next call of that identity may be another client's */
-    bool has_session;  /* the client can be told and asked outside of calls, too */
+    bay_str identity;  /* whose call it is: the client's session, else its principal */
+    bool is_stateless; /* the next call of that principal may be another client's */
     const void *home;  /* the proxy that the call comes by; NULL: none. For upstreams alone */
 } upstream_affinity;
 

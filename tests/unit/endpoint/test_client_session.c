@@ -3,7 +3,6 @@
 #include "support/endpoint_testing.h"
 
 #include "endpoint/endpoint_parts.h"
-#include "support/people.h"
 
 #define CAN "'protocolVersion':'2025-06-18','capabilities':{'elicitation':{},'sampling':{}}"
 #define FORM                                                                                       \
@@ -202,56 +201,9 @@ static void the_only_client_introduces_itself(void **state)
     }
 }
 
-#define NAMED(more)                                                                                \
-    "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'a.echo'," META more "}}}"
-
-/* What a request says of itself, as its server's sessions are told apart by it. */
-static void expect_identity(stage *self, const auth_principal *who, const char *request,
-                            const char *end, bool is_stateless)
-{
-    mcp_connection_identify(self->modern.connection, who);
-    say(&self->modern, request);
-    const upstream_affinity *affinity = &self->a->held[0]->affinity;
-    bay_str binding = principal_binding(who);
-    assert_true(str_starts(affinity->identity, binding));
-    assert_text(str_from(affinity->identity, binding.len), end);
-    assert_int_equal(affinity->is_stateless, is_stateless);
-    assert_false(affinity->has_session);
-    fake_result(self->a, "{'content':[]}");
-    forget(&self->modern);
-}
-
-/* It counts only within a principal: who is nobody cannot be told from another. */
-static void a_conversation_tells_clients_of_one_principal_apart(void **state)
-{
-    (void)state;
-    stage self = {0};
-    char name[ENDPOINT_CONVERSATION_BYTES + 1];
-    char request[1000];
-    memset(name, 'n', sizeof(name) - 1);
-    name[sizeof(name) - 1] = '\0';
-    open_on_loop(&self, "conversation: acme/thread", CAN);
-    expect_identity(&self, person("alice"), NAMED(",'acme/thread':'t1'"), "\"t1\"", false);
-    expect_identity(&self, person("alice"), NAMED(",'acme/thread':'t2'"), "\"t2\"", false);
-    expect_identity(&self, person("bob"), NAMED(",'acme/thread':'t1'"), "\"t1\"", false);
-    expect_identity(&self, person("alice"), NAMED(""), "", true);
-    expect_identity(&self, person("alice"), NAMED(",'acme/thread':''"), "", true);
-    expect_identity(&self, person("alice"), NAMED(",'acme/thread':7"), "", true);
-    expect_identity(&self, person("alice"), NAMED(",'other/thread':'t1'"), "", true);
-    (void)snprintf(request, sizeof(request), NAMED(",'acme/thread':'%s'"), name);
-    expect_identity(&self, person("alice"), request, "", true);
-    expect_identity(&self, NULL, NAMED(",'acme/thread':'t1'"), "", true);
-    say(&self.legacy, LEGACY("1", "tools/call", "'name':'a.echo','_meta':{'acme/thread':'t1'}"));
-    assert_false(str_contains(self.a->held[0]->affinity.identity, "t1")); /* it has a session */
-    assert_true(self.a->held[0]->affinity.has_session);
-    fake_result(self.a, "{'content':[]}");
-    close_stage(&self);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_conversation_tells_clients_of_one_principal_apart),
         cmocka_unit_test(what_is_told_reaches_that_client),
         cmocka_unit_test(a_question_is_put_to_that_client),
         cmocka_unit_test(what_the_server_takes_back_the_client_hears),

@@ -239,33 +239,6 @@ static void a_question_moves_to_another_call(void **state)
     close_desk(&self);
 }
 
-/* A conversation has a process of its own, and no session to be asked or told in. */
-static void a_conversation_is_asked_during_its_calls(void **state)
-{
-    (void)state;
-    desk self;
-    client one = {.is_named = true, .is_holding = true};
-    client two = {.is_named = true};
-    open_desk(&self, "");
-    client_send(&one, &self.stage, "hang", FORM, "p t1");
-    client_send(&two, &self.stage, "ask", FORM, "p t1");
-    turn_until(self.stage.loop, one.asked == 1);
-    upstream_call_cancel(&one.probe.call, STR("no more"));
-    probe_fini(&one.probe);
-    client_wait(&two, &self.stage);
-    assert_says(&two, "\"action\":\"accept\"");
-    int pid = pid_of(&two);
-    client_call(&two, &self.stage, "say", FORM, "p t1");
-    assert_int_equal(pid_of(&two), pid);
-    client_call(&two, &self.stage, "ask_late", FORM, "p t1");
-    client_call(&two, &self.stage, "late", FORM, "p t1");
-    assert_says(&two, "\"code\":-32601");
-    assert_int_equal(self.asked, 0);
-    client_call(&two, &self.stage, "say", FORM, "p t2");
-    assert_int_not_equal(pid_of(&two), pid);
-    close_desk(&self);
-}
-
 static void the_only_client_has_the_main_session(void **state)
 {
     (void)state;
@@ -336,7 +309,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_client_that_cannot_be_asked_is_not_waited_for),
         cmocka_unit_test(a_question_ends_with_its_process),
         cmocka_unit_test(a_question_moves_to_another_call),
-        cmocka_unit_test(a_conversation_is_asked_during_its_calls),
         cmocka_unit_test(the_only_client_has_the_main_session),
         cmocka_unit_test(who_can_be_asked_nothing_is_not_declared),
         cmocka_unit_test(a_flood_of_log_messages_is_cut),
