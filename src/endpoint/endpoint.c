@@ -204,11 +204,6 @@ static void take_list(endpoint *self, mcp_request *request)
 static void endpoint_request(void *user, mcp_request *request)
 {
     endpoint *self = user;
-    if (self->has_one_client && !self->is_introduced) {
-        bool may_ask = self->ring != NULL && self->config->limits.suspended_calls > 0;
-        endpoint_introduce(
-            self, may_ask ? mcp_inputs_of(request->revision, request->client_capabilities) : 0);
-    }
     if (self->is_searched && request->method != NULL && request->method->id == MCP_TOOLS_CALL &&
         meta_tools_request(self, request)) {
         return;
@@ -366,8 +361,6 @@ bay_err endpoint_new(const endpoint_options *options, endpoint **out)
     self->worker = options->worker;
     self->ring = options->ring;
     self->has_one_client = options->has_one_client;
-    self->introduced = options->introduced;
-    self->user = options->user;
     self->tasks = options->tasks;
     self->door = options->door;
     list_init(&self->waiting);

@@ -42,9 +42,6 @@ typedef struct endpoint_options {
     bay_str profile;      /* name of the part of the catalog it shows; empty: all of it */
     uint32_t worker;
     bool has_one_client; /* it serves stdin and stdout */
-    /* That client has said what it can be asked (mcp_inputs); once. May be NULL. */
-    void (*introduced)(void *user, unsigned inputs);
-    void *user;
     loop *loop;
     const seal_ring *ring;       /* borrowed; NULL: nothing can be sealed (a build without TLS) */
     session_store *sessions;     /* borrowed; NULL: none is kept */

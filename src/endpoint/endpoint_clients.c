@@ -9,7 +9,7 @@
 /* A session without an id, of a connection: it has a number, and no later one has the same. A
  * server may stand behind several endpoints, so the endpoint's own mark goes before it. */
 typedef struct numbered {
-    mcp_session *session; /* the key */
+    const mcp_session *session; /* the key */
     size_t len;
     char text[64];
 } numbered;
@@ -22,12 +22,7 @@ typedef struct elicited {
     char key[]; /* the server's name, NUL, the raw id */
 } elicited;
 
-static bay_str name_of(const numbered *self)
-{
-    return (bay_str){self->text, self->len};
-}
-
-static bay_str key_of(mcp_session *const *session)
+static bay_str key_of(const mcp_session *const *session)
 {
     return (bay_str){(const char *)session, sizeof(*session)};
 }
@@ -35,8 +30,6 @@ static bay_str key_of(mcp_session *const *session)
 void endpoint_clients_init(endpoint *self)
 {
     map_init(&self->numbered, SIZE_MAX / 2);
-    map_init(&self->by_name, SIZE_MAX / 2);
-    list_init(&self->client_questions);
     map_init(&self->elicitations, ENDPOINT_ELICITATIONS + 1);
     list_init(&self->elicited);
 }
@@ -57,23 +50,13 @@ void endpoint_clients_fini(endpoint *self)
         forget_elicited(self, CONTAINER_OF(list_first(&self->elicited), elicited, link));
     }
     map_fini(&self->elicitations);
-    map_fini(&self->by_name);
     while (map_next(&self->numbered, &cursor, &key, &one)) {
         mem_free(one);
     }
     map_fini(&self->numbered);
 }
 
-static void forget_number(endpoint *self, mcp_session *session)
-{
-    numbered *one = map_remove(&self->numbered, key_of(&session));
-    if (one != NULL) {
-        (void)map_remove(&self->by_name, name_of(one));
-        mem_free(one);
-    }
-}
-
-static bay_err number(endpoint *self, mcp_session *session, bay_str *out)
+static bay_err number(endpoint *self, const mcp_session *session, bay_str *out)
 {
     numbered *one = map_get(&self->numbered, key_of(&session));
     if (one == NULL) {
@@ -91,18 +74,14 @@ static bay_err number(endpoint *self, mcp_session *session, bay_str *out)
             mem_free(one);
             return BAY_ERR_NOMEM;
         }
-        if (map_put(&self->by_name, name_of(one), one, NULL) != BAY_OK) {
-            forget_number(self, session);
-            return BAY_ERR_NOMEM;
-        }
     }
-    *out = name_of(one);
+    *out = (bay_str){one->text, one->len};
     return BAY_OK;
 }
 
 bay_err endpoint_identity(endpoint *self, const mcp_request *request, bay_str *out)
 {
-    mcp_session *session = request->session;
+    const mcp_session *session = request->session;
     bay_str id = session != NULL ? mcp_session_id(session) : principal_binding(request->principal);
     if (session == NULL || id.len > 0) {
         *out = id;
@@ -112,30 +91,11 @@ bay_err endpoint_identity(endpoint *self, const mcp_request *request, bay_str *o
 }
 
 /* False: no server has heard of it. */
-static bool identity_of_session(const endpoint *self, mcp_session *session, bay_str *out)
+static bool identity_of_session(const endpoint *self, const mcp_session *session, bay_str *out)
 {
     const numbered *one = map_get(&self->numbered, key_of(&session));
-    *out = one != NULL ? name_of(one) : mcp_session_id(session);
+    *out = one != NULL ? (bay_str){one->text, one->len} : mcp_session_id(session);
     return out->len > 0;
-}
-
-mcp_session *endpoint_session_find(const endpoint *self, bay_str identity)
-{
-    if (identity.len == 0) {
-        return self->only_session;
-    }
-    const numbered *one = map_get(&self->by_name, identity);
-    return one != NULL ? one->session : mcp_server_session(self->engine, identity);
-}
-
-void endpoint_introduce(endpoint *self, unsigned inputs)
-{
-    if (self->has_one_client && !self->is_introduced) {
-        self->is_introduced = true;
-        if (self->introduced != NULL) {
-            self->introduced(self->user, inputs);
-        }
-    }
 }
 
 void endpoint_session_changed(void *user, mcp_session *session, bool is_open)
@@ -143,11 +103,8 @@ void endpoint_session_changed(void *user, mcp_session *session, bool is_open)
     endpoint *self = user;
     bay_str identity;
     if (is_open) {
-        self->only_session = self->has_one_client ? session : NULL;
-        endpoint_introduce(self, mcp_session_inputs(session));
         return;
     }
-    self->only_session = self->only_session != session ? self->only_session : NULL;
     LIST_EACH(at, &self->elicited)
     {
         elicited *one = CONTAINER_OF(at, elicited, link);
@@ -161,7 +118,7 @@ void endpoint_session_changed(void *user, mcp_session *session, bool is_open)
     for (size_t i = 0; i < self->servers.count; i++) {
         upstream_identity_gone(self->servers.sources[i].upstream, identity);
     }
-    forget_number(self, session);
+    mem_free(map_remove(&self->numbered, key_of((const mcp_session *const *)&session)));
 }
 
 /* Roots are all that a client may tell of: a server that was told them keeps them, in a session

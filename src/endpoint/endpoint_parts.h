@@ -2,7 +2,6 @@
 #define ENDPOINT_ENDPOINT_PARTS_H
 
 #include "base/str.h"
-#include "endpoint/client_session.h"
 #include "endpoint/endpoint.h"
 #include "endpoint/input_request.h"
 #include "endpoint/meta_tools.h"
@@ -42,14 +41,8 @@ struct endpoint {
     unsigned search_count;
     buf scratch;
     suspended_calls suspended;
-    size_t mrtr_bytes;         /* of what is asked in rounds just now */
-    map numbered;              /* see endpoint_clients.c */
-    map by_name;               /* the same by their names */
-    mcp_session *only_session; /* of the only client, where there is one; NULL: none */
-    list client_questions;
-    bool is_introduced; /* the only client has said what it can be asked */
-    void (*introduced)(void *user, unsigned inputs);
-    void *user;
+    size_t mrtr_bytes; /* of what is asked in rounds just now */
+    map numbered;      /* see endpoint_clients.c */
     map elicitations;
     list elicited;
     uint64_t last_number;
@@ -145,8 +138,6 @@ void endpoint_subscriptions_fini(endpoint *self);
 bay_err endpoint_resolve_subscription(void *user, call_context *call,
                                       call_target **out) BAY_MUST_CHECK;
 bay_err endpoint_subscribe(void *user, bay_str address, bool is_wanted) BAY_MUST_CHECK;
-/* Is it shown, or not known yet? */
-bool endpoint_shows_resource(const endpoint *self, bay_str address);
 void endpoint_subscriptions_settle(endpoint *self); /* those without a server look for one */
 void endpoint_subscriptions_move(endpoint *self);   /* all do */
 void endpoint_subscriptions_forget(endpoint *self); /* its servers are about to leave */
@@ -161,10 +152,6 @@ void endpoint_clients_fini(endpoint *self);
 /* Whose request it is: the client's session or connection, else its principal. Lives as long as
  * that. */
 bay_err endpoint_identity(endpoint *self, const mcp_request *request, bay_str *out) BAY_MUST_CHECK;
-/* The session of this identity, "" that of the only client; NULL: it has none here. */
-mcp_session *endpoint_session_find(const endpoint *self, bay_str identity);
-/* The only client has said what it can be asked. */
-void endpoint_introduce(endpoint *self, unsigned inputs);
 void endpoint_session_changed(void *user, mcp_session *session, bool is_open);
 void endpoint_notified(void *user, mcp_session *session, const rpc_message *message);
 /* The client of this session was asked to open a URL; `params` name it. */
@@ -197,8 +184,6 @@ void route_to(endpoint *self, mcp_request *request, upstream *to, bay_str rename
 void route_cancelled(mcp_request *request);
 void route_drained(mcp_request *request);
 bool route_complete(endpoint *self, mcp_request *request);
-/* Of a log message; one that cannot be read is let through: dropping it would hide it. */
-mcp_log_level route_level_of(json_val params);
 /* Hands the call to its upstream; it may have ended when this returns. */
 void route_send(route *self, upstream *to);
 /* The requestState of a retry is none that was given for its call. */

@@ -102,16 +102,11 @@ bay_err endpoint_resolve_subscription(void *user, call_context *call, call_targe
     return err;
 }
 
-bool endpoint_shows_resource(const endpoint *self, bay_str address)
-{
-    upstream *owner;
-    return find_owner(self, address, &owner) == BAY_OK;
-}
-
 /* What is shown may have changed since the client subscribed. */
 void endpoint_updated(endpoint *self, bay_str address)
 {
-    if (endpoint_shows_resource(self, address)) {
+    upstream *owner;
+    if (find_owner(self, address, &owner) == BAY_OK) {
         mcp_server_resource_updated(self->engine, address);
     }
 }

@@ -95,7 +95,8 @@ static void pass_progress(route *self, json_val params)
     }
 }
 
-mcp_log_level route_level_of(json_val params)
+/* A level that cannot be read is let through: dropping it would hide it. */
+static mcp_log_level level_of(json_val params)
 {
     bay_str text;
     mcp_log_level level = MCP_LOG_EMERGENCY;
@@ -112,7 +113,7 @@ static void route_notified(void *user, mcp_method_id method, json_val params)
     }
     if (method == MCP_N_PROGRESS) {
         pass_progress(self, params);
-    } else if (method == MCP_N_MESSAGE && mcp_request_log(self->request, route_level_of(params),
+    } else if (method == MCP_N_MESSAGE && mcp_request_log(self->request, level_of(params),
                                                           json_raw(params)) == BAY_ERR_AGAIN) {
         upstream_call_pause(&self->call, true);
     }

@@ -242,8 +242,6 @@ bay_err worker_init(worker *self, gateway *owner, uint32_t index, bay_diag *diag
         endpoint_options options = {.config = self->config,
                                     .worker = index,
                                     .has_one_client = owner->options.on_stdio,
-                                    .introduced = worker_introduced,
-                                    .user = self,
                                     .loop = self->loop,
                                     .ring = self->ring,
                                     .sessions = self->sessions,
@@ -310,8 +308,9 @@ bay_err worker_open_stdio(worker *self, bay_diag *diag)
                          self->config->timeouts.drain_ms, stdio_done, self, &self->stdio);
 }
 
-static void start_servers(worker *self)
+void worker_start_servers(worker *self)
 {
+    worker_tick(self);
     err_ignore(loop_timer_start(self->loop, &self->patience, self->config->timeouts.settle_ms));
     for (size_t i = 0; i < self->upstream_count; i++) {
         if (!self->upstreams[i]->is_proxy && !upstream_is_asleep(self->upstreams[i]->upstream)) {
@@ -319,28 +318,6 @@ static void start_servers(worker *self)
         }
     }
     worker_check_lists_ready(self);
-}
-
-/* On stdin and stdout the servers are started for the one client, as soon as it has said what it
- * can be asked: with its first message. */
-void worker_start_servers(worker *self)
-{
-    worker_tick(self);
-    bool has_one_client = self->gateway->options.on_stdio;
-    if (!has_one_client || self->is_introduced || self->upstream_count == 0) {
-        start_servers(self);
-    }
-}
-
-void worker_introduced(void *user, unsigned inputs)
-{
-    worker *self = user;
-    self->is_introduced = true;
-    self->client_inputs = inputs;
-    for (size_t i = 0; i < self->upstream_count; i++) {
-        upstream_set_client(self->upstreams[i]->upstream, inputs);
-    }
-    start_servers(self);
 }
 
 /* Servers are shared: they go when no worker needs one any more. */

@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "endpoint/client_session.h"
 #include "gateway/agents.h"
 #include "gateway/worker.h"
 
@@ -235,77 +234,9 @@ static void worker_upstream_elicited(void *user, upstream *changed, json_val par
     }
 }
 
-/* ---- what a server says to one client -----------------------------------------------------------
- */
-
-static void take_client_message(endpoint *at, void *context)
-{
-    endpoint_client_told(at, context);
-}
-
-static void worker_upstream_client_told(void *user, upstream *from,
-                                        const upstream_client_message *what)
-{
-    worker_upstream *self = user;
-    upstream_client_message copy = *what;
-    (void)from;
-    if (!is_gone(self)) {
-        each_endpoint(self, take_client_message, &copy);
-    }
-}
-
-typedef struct client_question {
-    upstream *from;
-    bay_str identity;
-    uint64_t number;
-    const rpc_message *request;
-    bool is_taken;
-} client_question;
-
-static void take_client_question(endpoint *at, void *context)
-{
-    client_question *asked = context;
-    if (!asked->is_taken) {
-        asked->is_taken =
-            endpoint_client_asked(at, asked->from, asked->identity, asked->number, asked->request);
-    }
-}
-
-static bool worker_upstream_client_asked(void *user, upstream *from, bay_str identity,
-                                         uint64_t number, const rpc_message *request)
-{
-    worker_upstream *self = user;
-    client_question asked = {from, identity, number, request, false};
-    if (!is_gone(self)) {
-        each_endpoint(self, take_client_question, &asked);
-    }
-    return asked.is_taken;
-}
-
-static void take_client_withdrawal(endpoint *at, void *context)
-{
-    const client_question *asked = context;
-    endpoint_client_withdrawn(at, asked->from, asked->number);
-}
-
-static void worker_upstream_client_withdrawn(void *user, upstream *from, uint64_t number)
-{
-    worker_upstream *self = user;
-    client_question asked = {.from = from, .number = number};
-    if (!is_gone(self)) {
-        each_endpoint(self, take_client_withdrawal, &asked);
-    }
-}
-
 static const upstream_events worker_upstream_events = {
-    .state_changed = worker_upstream_state_changed,
-    .changed = worker_upstream_changed,
-    .updated = worker_upstream_updated,
-    .elicited = worker_upstream_elicited,
-    .client_told = worker_upstream_client_told,
-    .client_asked = worker_upstream_client_asked,
-    .client_withdrawn = worker_upstream_client_withdrawn,
-};
+    worker_upstream_state_changed, worker_upstream_changed, worker_upstream_updated,
+    worker_upstream_elicited};
 
 static uint64_t worker_upstream_now(void *user)
 {
@@ -360,9 +291,6 @@ bay_err worker_upstream_new(worker *owner, const config *settings, const config_
                            self);
         self->fetches[kind].pins = owner->pins;
         self->fetches[kind].now_ms = worker_upstream_now;
-    }
-    if (owner->is_introduced) {
-        upstream_set_client(self->upstream, owner->client_inputs);
     }
     freshness_init(&self->freshness, owner->loop, worker_upstream_reads, self);
     *out = self;

@@ -228,11 +228,6 @@ void mcp_server_end_sessions_if(mcp_server *self,
 bool mcp_session_worker(bay_str session_id, uint32_t *out_worker);
 bay_str mcp_session_id(const mcp_session *self);
 const auth_principal *mcp_session_principal(const mcp_session *self);
-const mcp_revision *mcp_session_revision(const mcp_session *self);
-unsigned mcp_session_inputs(const mcp_session *self); /* what its client can be asked */
-/* Whoever it belongs to: for what a server says to a client that it knows by this id. NULL: there is
- * none here. */
-mcp_session *mcp_server_session(const mcp_server *self, bay_str session_id);
 size_t mcp_server_session_count(const mcp_server *self);
 
 /* Finishing. `result` is a whole JSON object. The engine adapts it to the client's revision: adds
@@ -294,17 +289,6 @@ void mcp_request_withdraw(mcp_request *self, const void *user, bay_str reason);
 /* Sends one session, on any open stream of it, a notification of its revision that belongs to no
  * open request. */
 void mcp_session_notify(mcp_session *self, mcp_method_id method, bay_str params);
-/* The same for a log message of this level, where the session's admits it; and for an update of a
- * resource, where the session has subscribed to it. */
-void mcp_session_log(mcp_session *self, mcp_log_level level, bay_str params);
-void mcp_session_resource_updated(mcp_session *self, bay_str uri);
-/* A request of ours that belongs to none of its own: as mcp_request_ask. BAY_ERR_CLOSED: no stream
- * of it is open. */
-bay_err mcp_session_ask(mcp_session *self, mcp_method_id method, bay_str params,
-                        void (*answered)(void *user, bay_err err, const rpc_message *response),
-                        void *user, uint64_t now_ms) BAY_MUST_CHECK;
-/* As mcp_request_withdraw, for what mcp_session_ask asked. */
-void mcp_server_withdraw(mcp_server *self, const void *user, bay_str reason);
 
 /* Sends list_changed to legacy sessions and to modern listens that want it … */
 void mcp_server_changed(mcp_server *self, mcp_change change);

@@ -170,16 +170,6 @@ static void write_updated(buf *out, bay_str uri, bay_str subscription_id)
     buf_lit(out, "}}");
 }
 
-void mcp_session_resource_updated(mcp_session *self, bay_str uri)
-{
-    const topic *of = map_get(&self->server->topics, uri);
-    if (of != NULL && find_in(&self->subscriptions, of) != NULL) {
-        buf *out = server_out(self->server);
-        write_updated(out, uri, STR(""));
-        session_notify(self, out);
-    }
-}
-
 void mcp_server_resource_updated(mcp_server *self, bay_str uri)
 {
     topic *of = map_get(&self->topics, uri);

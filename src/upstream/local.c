@@ -120,7 +120,6 @@ static void main_reap(local *self)
         at->is_broken = at->is_leaving = at->is_ready = false;
         at->loose_until_ms = 0;
         mcp_link_free(old);
-        upstream_session_forget_client(at);
     }
 }
 
@@ -184,12 +183,14 @@ static void main_broken(void *user, bay_err err, const char *text)
 
 static void main_changed(void *user, mcp_change change)
 {
-    upstream_notify_changed(user, change);
+    local *self = ((upstream_session *)user)->owner;
+    upstream_notify_changed(self, change);
 }
 
 static void main_updated(void *user, bay_str uri)
 {
-    upstream_notify_updated(user, uri);
+    local *self = ((upstream_session *)user)->owner;
+    upstream_notify_updated(self, uri);
 }
 
 static void main_elicited(void *user, json_val params)
@@ -200,7 +201,12 @@ static void main_elicited(void *user, json_val params)
 
 static void main_logged(void *user, json_val params)
 {
-    upstream_session_logged(user, params);
+    const local *self = ((upstream_session *)user)->owner;
+    bay_str text = json_raw(params);
+    /* tied to no call, so to no client: telling it to all would tell one client of another's work
+     */
+    LOG(LOG_DEBUG, "upstream", "%s: log message: %.*s", self->base.name,
+        (int)(text.len < 600 ? text.len : 600), text.at);
 }
 
 static bool main_asked(void *user, const rpc_message *request)
@@ -296,15 +302,6 @@ static void main_idle(void *argument)
 
 /* ---- the interface --------------------------------------------------------------------------- */
 
-static void local_set_client(upstream *base, unsigned inputs)
-{
-    local *self = local_of(base);
-    if (self->main.connection == NULL) {
-        self->has_one_client = true;
-        self->main.inputs = inputs;
-    }
-}
-
 static void local_start(upstream *base)
 {
     local *self = local_of(base);
@@ -319,7 +316,7 @@ static void stop_timers(local *self)
     loop_timer_stop(self->base.loop, &self->restart);
     loop_timer_stop(self->base.loop, &self->main.idle);
     loop_timer_stop(self->base.loop, &self->queue);
-    upstream_notify_stop(&self->main);
+    upstream_notify_stop(self);
 }
 
 static void local_close(upstream *base, void (*done)(void *user), void *user)
@@ -358,8 +355,7 @@ static void local_free(upstream *base)
     }
     loop_undefer(base->loop, &self->settle);
     upstream_subscriptions_forget(self);
-    upstream_session_forget_client(&self->main);
-    upstream_notify_fini(&self->main);
+    upstream_notify_fini(self);
     if (self->own_http != NULL) {
         http_client_free(self->own_http);
     }
@@ -379,8 +375,6 @@ static const upstream_ops local_ops = {
     .answer = local_answer,
     .tell = local_tell,
     .identity_gone = local_identity_gone,
-    .client_answer = local_client_answer,
-    .set_client = local_set_client,
     .subscribe = local_subscribe,
     .set_level = local_set_level,
 };
@@ -405,9 +399,9 @@ bay_err upstream_new(const upstream_options *options, upstream **out)
     loop_timer_init(&self->restart, local_restart, self);
     loop_timer_init(&self->queue, pool_timer, self);
     self->settle = (loop_task){.function = local_settle, .argument = self};
+    upstream_notify_init(self);
     self->http = options->http;
     self->level = MCP_LOG_NONE;
-    self->last_client_request = rand_u64(); /* a number of another owner is none of ours */
     bay_err err = upstream_init(&self->base, &local_ops, options);
     if (err != BAY_OK) {
         upstream_fini(&self->base);

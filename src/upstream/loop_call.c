@@ -262,7 +262,7 @@ static const loop_pair_events far_events = {
 /* ---- what the caller does -------------------------------------------------------------------- */
 
 /* Values go with their index: they were read once, on the loop on which they came. */
-static bay_err copy_call(loop_call *self, const upstream_call *call, const upstream_proxy *home)
+static bay_err copy_call(loop_call *self, const upstream_call *call)
 {
     const mcp_call_spec *from = &call->spec;
     const upstream_affinity *affinity = &call->affinity;
@@ -271,8 +271,7 @@ static bay_err copy_call(loop_call *self, const upstream_call *call, const upstr
     *to = *from;
     *owned = (upstream_affinity){.inputs = affinity->inputs,
                                  .principal = principal_ref(affinity->principal),
-                                 .is_stateless = affinity->is_stateless,
-                                 .home = home};
+                                 .is_stateless = affinity->is_stateless};
     self->call.is_repeatable = call->is_repeatable;
     to->param_table = NULL; /* header fields are for URLs, and those have an owner on each loop */
     const struct {
@@ -313,7 +312,7 @@ void upstream_loop_call_send(upstream *base, upstream_call *call)
     arena_init(&self->memory, LOOP_CALL_MEMORY);
     self->call.events = &call_events;
     self->call.user = self;
-    bay_err err = copy_call(self, call, proxy);
+    bay_err err = copy_call(self, call);
     if (err == BAY_OK) {
         err = loop_pair_begin(&self->pair);
     }

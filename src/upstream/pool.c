@@ -16,10 +16,7 @@ share_key pool_key(const local *self, const upstream_call *call)
     bool is_http = self->kind == MCP_LINK_HTTP;
     share_server server = {.share = self->base.server->share,
                            .revision = self->base.revision,
-                           .ties = is_http && !self->sends_unattributed,
-                           .asks = self->asks,
-                           .has_one_client = self->has_one_client,
-                           .main_inputs = self->main.inputs};
+                           .ties = is_http && !self->sends_unattributed};
     return upstream_share_key(&server, &call->spec, &call->affinity);
 }
 
@@ -203,7 +200,7 @@ static attempt pool_try(local *self, const upstream_call *call, const share_key 
         local_say_circuit(self, text, sizeof(text));
         made.err = diag_set(&made.diag, BAY_ERR_CLOSED, "%s", text);
     } else if (now >= self->session_after_ms) {
-        made.err = upstream_session_open(self, key, &call->affinity, &made.at, &made.diag);
+        made.err = upstream_session_open(self, key, call->affinity.identity, &made.at, &made.diag);
     }
     return made;
 }

@@ -26,14 +26,11 @@ typedef struct proxy_message {
         PROXY_LEVEL,
         PROXY_TELL,
         PROXY_IDENTITY_GONE,
-        PROXY_CLIENT_ANSWER,
     } kind;
     mcp_log_level level;
-    uint64_t number;
-    int code;
-    bay_str text; /* behind the struct: a URI, an identity, or the message of an error */
+    bay_str text; /* behind the struct: a URI, or an identity */
     bay_str method;
-    bay_str params; /* or the result of an answer */
+    bay_str params;
 } proxy_message;
 
 static upstream_proxy *proxy_of(upstream *self)
@@ -70,9 +67,6 @@ static bay_err link_received(loop_pair *pair, loop_pair_message *message)
         break;
     case PROXY_IDENTITY_GONE:
         upstream_identity_gone(owner, what->text);
-        break;
-    case PROXY_CLIENT_ANSWER:
-        upstream_client_answer(owner, what->number, what->params, what->code, what->text);
         break;
     default:
         upstream_subscribe(owner, what->text, what->kind == PROXY_SUBSCRIBE);
@@ -155,18 +149,6 @@ static void proxy_tell(upstream *base, bay_str identity, bay_str method, bay_str
         true);
 }
 
-static void proxy_client_answer(upstream *base, uint64_t number, bay_str result, int code,
-                                bay_str message)
-{
-    proxy_post(base,
-               &(proxy_message){.kind = PROXY_CLIENT_ANSWER,
-                                .number = number,
-                                .code = code,
-                                .text = message,
-                                .params = result},
-               false);
-}
-
 static void proxy_identity_gone(upstream *base, bay_str identity)
 {
     proxy_post(base, &(proxy_message){.kind = PROXY_IDENTITY_GONE, .text = identity}, false);
@@ -234,7 +216,6 @@ static const upstream_ops proxy_ops = {
     .answer = upstream_loop_call_answer,
     .tell = proxy_tell,
     .identity_gone = proxy_identity_gone,
-    .client_answer = proxy_client_answer,
     .subscribe = proxy_subscribe,
     .set_level = proxy_set_level,
 };

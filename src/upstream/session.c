@@ -11,15 +11,9 @@
 #include "base/str.h"
 #include "upstream/local.h"
 
-bay_str upstream_session_identity(const upstream_session *self)
+static bay_str identity_of(const upstream_session *self)
 {
     return (bay_str){self->identity, self->identity_len};
-}
-
-bool upstream_session_is_own(const upstream_session *self)
-{
-    bool is_main = self == &self->owner->main;
-    return is_main ? self->owner->has_one_client : self->identity != NULL && !self->is_exclusive;
 }
 
 static bool set_identity(upstream_session *self, bay_str identity)
@@ -43,8 +37,7 @@ bool upstream_session_serves(const upstream_session *self, const share_key *key,
         self->is_exclusive != is_exclusive || (is_exclusive && self->open_count > 0)) {
         return false;
     }
-    return self->identity != NULL ? str_eq(upstream_session_identity(self), identity)
-                                  : !key->is_personal;
+    return self->identity != NULL ? str_eq(identity_of(self), identity) : !key->is_personal;
 }
 
 /* It ends, and that says nothing of the server. */
@@ -69,9 +62,7 @@ static void upstream_session_ready(void *user)
     self->is_ready = true;
     self->is_trial = false;
     circuit_succeeded(&owner->circuit);
-    if (upstream_session_is_own(self)) {
-        upstream_subscriptions_renew(owner, client, loop_now_ms(owner->base.loop));
-    } else if (owner->level != MCP_LOG_NONE) {
+    if (owner->level != MCP_LOG_NONE) {
         mcp_client_set_level(client, owner->level, loop_now_ms(owner->base.loop));
     }
 }
@@ -112,32 +103,10 @@ static void upstream_session_elicited(void *user, json_val params)
     upstream_tell_elicited(&owner->base, params);
 }
 
-/* What a session tells that several clients use is the main link's to tell. */
-static void session_changed(void *user, mcp_change change)
-{
-    if (upstream_session_is_own(user)) {
-        upstream_notify_changed(user, change);
-    }
-}
-
-static void session_updated(void *user, bay_str uri)
-{
-    if (upstream_session_is_own(user)) {
-        upstream_notify_updated(user, uri);
-    }
-}
-
-static void session_logged(void *user, json_val params)
-{
-    upstream_session_logged(user, params);
-}
-
+/* Changes and updates are the main link's to tell. */
 static const mcp_client_events upstream_session_events = {
     .ready = upstream_session_ready,
     .broken = upstream_session_broken,
-    .changed = session_changed,
-    .updated = session_updated,
-    .logged = session_logged,
     .asked = session_asked_unattributed,
     .withdrawn = upstream_session_withdrawn,
     .elicited = upstream_session_elicited,
@@ -160,20 +129,17 @@ void upstream_session_init(upstream_session *self, local *owner, void (*idle)(vo
     list_init(&self->open);
     list_init(&self->input_requests);
     loop_timer_init(&self->idle, idle, self);
-    upstream_notify_init(self);
 }
 
-bay_err upstream_session_open(local *owner, const share_key *key, const upstream_affinity *of,
+bay_err upstream_session_open(local *owner, const share_key *key, bay_str identity,
                               upstream_session **out, bay_diag *diag)
 {
     upstream_session *self = mem_zalloc(sizeof(*self));
-    if (self == NULL || (key->is_personal && !set_identity(self, of->identity))) {
+    if (self == NULL || (key->is_personal && !set_identity(self, identity))) {
         mem_free(self);
         return diag_set(diag, BAY_ERR_NOMEM, "out of memory for a session");
     }
     upstream_session_init(self, owner, upstream_session_idle);
-    self->is_stateless = of->is_stateless;
-    self->home = of->home;
     self->inputs = key->inputs;
     self->is_exclusive = key->kind == SHARE_EXCLUSIVE;
     self->is_trial = owner->circuit.state == CIRCUIT_OPEN;
@@ -183,7 +149,6 @@ bay_err upstream_session_open(local *owner, const share_key *key, const upstream
         owner->session_after_ms =
             loop_now_ms(owner->base.loop) + owner->base.server->restart.min_delay_ms;
         local_count_crash(owner);
-        upstream_notify_fini(self);
         mem_free(self->identity);
         mem_free(self);
         return err;
@@ -258,8 +223,6 @@ void upstream_session_free(upstream_session *self)
     local *owner = self->owner;
     loop_timer_stop(owner->base.loop, &self->idle);
     mcp_link_free(self->connection); /* fails what is open */
-    upstream_session_forget_client(self);
-    upstream_notify_fini(self);
     list_remove(&self->link);
     owner->session_count--;
     mem_free(self->identity);
@@ -316,7 +279,7 @@ void upstream_sessions_reap(local *owner)
 
 static bool is_of(const upstream_session *self, bay_str identity)
 {
-    return self->identity != NULL && str_eq(upstream_session_identity(self), identity);
+    return self->identity != NULL && str_eq(identity_of(self), identity);
 }
 
 void local_tell(upstream *base, bay_str identity, bay_str method, bay_str params)

@@ -26,25 +26,17 @@ static bool is_for_all(const mcp_call_spec *spec)
 share_key upstream_share_key(const share_server *server, const mcp_call_spec *spec,
                              const upstream_affinity *affinity)
 {
-    share_key shared_by_all = {.kind = SHARE_MAIN, .inputs = server->main_inputs};
+    share_key shared_by_all = {.kind = SHARE_MAIN, .inputs = MCP_INPUT_EVERYTHING};
     bool is_modern = server->revision != NULL && server->revision->era == MCP_MODERN;
-    bool is_named = affinity->identity.len > 0;
-    bool is_one = is_named && !affinity->is_stateless; /* a client, and no other */
     /* until it is known how the server is spoken to, everything waits for the one link */
     if (server->revision == NULL || is_modern || server->share == CONFIG_SHARE_ALWAYS) {
         return shared_by_all;
     }
-    if (server->has_one_client && (affinity->inputs == server->main_inputs || is_for_all(spec))) {
-        return shared_by_all;
-    }
-    if (server->share == CONFIG_SHARE_SESSION && is_named) {
+    if (server->share == CONFIG_SHARE_SESSION && affinity->identity.len > 0) {
         return (share_key){SHARE_SHARED, affinity->inputs, true};
     }
-    if (is_for_all(spec) || (affinity->inputs == 0 && !server->asks)) {
+    if (affinity->inputs == 0 || is_for_all(spec)) {
         return shared_by_all;
-    }
-    if (affinity->inputs == 0 || is_one) {
-        return (share_key){SHARE_SHARED, affinity->inputs, is_one && affinity->inputs != 0};
     }
     /* roots are told once and kept: whose they are matters beyond the call */
     bool has_roots = (affinity->inputs & MCP_INPUT_ROOTS) != 0;

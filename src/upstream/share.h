@@ -7,8 +7,7 @@
 
 typedef enum share_kind {
     SHARE_MAIN,      /* the one session that all share; it declares everything */
-    SHARE_SHARED,    /* one that declares what the call's client can be asked: that client's, or
-                        shared by its like */
+    SHARE_SHARED,    /* one that declares what the call's client can be asked, shared by its like */
     SHARE_EXCLUSIVE, /* the same, exclusive to one call at a time */
 } share_kind;
 
@@ -21,10 +20,7 @@ typedef struct share_key {
 typedef struct share_server {
     config_share share;
     const mcp_revision *revision; /* NULL: not known yet */
-    bool ties;            /* what it asks comes on the stream of the call that it is about */
-    bool asks;            /* it has asked for what the client of its call had not declared */
-    bool has_one_client;  /* the main session is that client's … */
-    unsigned main_inputs; /* … and declares this */
+    bool ties; /* what it asks comes on the stream of the call that it is about */
 } share_server;
 
 share_key upstream_share_key(const share_server *server, const mcp_call_spec *spec,

@@ -46,19 +46,11 @@ static bool subscription_add(local *self, bay_str uri)
 
 static void tell_server(local *self, bay_str uri, bool is_wanted)
 {
-    uint64_t now = loop_now_ms(self->base.loop);
     if (self->base.state == UPSTREAM_READY && self->main.connection != NULL) {
         /* a server without subscriptions refuses; what it tells by itself is passed on all the same
          */
-        err_ignore(
-            mcp_client_subscribe(mcp_link_client(self->main.connection), uri, is_wanted, now));
-    }
-    LIST_EACH(link, &self->sessions)
-    {
-        upstream_session *at = CONTAINER_OF(link, upstream_session, link);
-        if (upstream_session_is_own(at) && at->is_ready && upstream_session_is_usable(at)) {
-            err_ignore(mcp_client_subscribe(mcp_link_client(at->connection), uri, is_wanted, now));
-        }
+        err_ignore(mcp_client_subscribe(mcp_link_client(self->main.connection), uri, is_wanted,
+                                        loop_now_ms(self->base.loop)));
     }
 }
 

@@ -228,21 +228,6 @@ void upstream_identity_gone(upstream *self, bay_str identity)
     }
 }
 
-void upstream_client_answer(upstream *self, uint64_t number, bay_str result, int code,
-                            bay_str message)
-{
-    if (self->ops->client_answer != NULL) {
-        self->ops->client_answer(self, number, result, code, message);
-    }
-}
-
-void upstream_set_client(upstream *self, unsigned inputs)
-{
-    if (self->ops->set_client != NULL) {
-        self->ops->set_client(self, inputs);
-    }
-}
-
 void upstream_subscribe(upstream *self, bay_str uri, bool is_wanted)
 {
     self->ops->subscribe(self, uri, is_wanted);

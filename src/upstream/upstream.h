@@ -37,15 +37,6 @@ typedef enum upstream_state {
     UPSTREAM_CLOSED,
 } upstream_state;
 
-/* What a server of the session revisions tells, outside of any call, the client that one of its
- * sessions serves alone. Views live for the callback only. */
-typedef struct upstream_client_message {
-    bay_str identity; /* as in upstream_affinity; "": the only client that there is */
-    mcp_method_id method;
-    bay_str uri;     /* MCP_N_RESOURCE_UPDATED */
-    json_val params; /* MCP_N_MESSAGE */
-} upstream_client_message;
-
 /* What the owner of an upstream hears. */
 typedef struct upstream_events {
     void (*state_changed)(void *user, upstream *self);
@@ -53,15 +44,6 @@ typedef struct upstream_events {
     void (*updated)(void *user, upstream *self, bay_str uri);
     /* What a URL was for is done: `params` name it, and live for the callback only. May be NULL. */
     void (*elicited)(void *user, upstream *self, json_val params);
-    /* May be NULL, like the next two. */
-    void (*client_told)(void *user, upstream *self, const upstream_client_message *what);
-    /* The server asks that client for something outside of any call. True: it is answered once by
-     * upstream_client_answer, during the callback or later. False: there is no such client here, or
-     * it cannot be asked. */
-    bool (*client_asked)(void *user, upstream *self, bay_str identity, uint64_t number,
-                         const rpc_message *request);
-    /* The server takes it back, or is gone: it is not to be answered any more. */
-    void (*client_withdrawn)(void *user, upstream *self, uint64_t number);
 } upstream_events;
 
 typedef struct upstream_call_events {
@@ -86,7 +68,6 @@ typedef struct upstream_affinity {
     const auth_principal *principal; /* who makes the call */
     bay_str identity;  /* whose call it is: the client's session, else its principal */
     bool is_stateless; /* the next call of that principal may be another client's */
-    const void *home;  /* the proxy that the call comes by; NULL: none. For upstreams alone */
 } upstream_affinity;
 
 /* One call. The caller gives the memory and keeps it, and every view in `spec` and `affinity`,
@@ -151,12 +132,6 @@ void upstream_call_pause(upstream_call *call, bool is_paused);
  * error. Harmless when the call has ended or the server took the request back. */
 void upstream_call_answer(upstream_call *call, bay_str id, bay_str result, int code,
                           bay_str message);
-/* Answers what client_asked took, as upstream_call_answer. Harmless when the question is over. */
-void upstream_client_answer(upstream *self, uint64_t number, bay_str result, int code,
-                            bay_str message);
-/* Before its first start: it has one client, which can be asked this (mcp_inputs). Its main session
- * is then that client's. */
-void upstream_set_client(upstream *self, unsigned inputs);
 /* A notification of a client (roots/list_changed), for the sessions that serve its identity alone.
  * `params`: a raw object, or empty. */
 void upstream_tell(upstream *self, bay_str identity, bay_str method, bay_str params);

@@ -170,15 +170,6 @@ static inline void fake_answer(upstream_call *call, bay_str id, bay_str result, 
     }
 }
 
-static inline void fake_client_answer(upstream *base, uint64_t number, bay_str result, int code,
-                                      bay_str message)
-{
-    fake *self = fake_of(base);
-    self->answers++;
-    (void)snprintf(self->answer, sizeof(self->answer), "%llu %.*s%d %.*s",
-                   (unsigned long long)number, BAY_STR(result), code, BAY_STR(message));
-}
-
 static inline void fake_tell(upstream *base, bay_str identity, bay_str method, bay_str params)
 {
     (void)snprintf(fake_of(base)->told, sizeof(fake_of(base)->told), "%.*s %.*s %.*s",
@@ -218,7 +209,6 @@ static const upstream_ops fake_ops = {
     .answer = fake_answer,
     .tell = fake_tell,
     .identity_gone = fake_identity_gone,
-    .client_answer = fake_client_answer,
     .subscribe = fake_subscribe,
     .set_level = fake_set_level,
 };
