@@ -337,6 +337,10 @@ static bay_err verify_token(const agent_scheme *self, bay_str credential, bay_gr
                           .skew_ms = LEEWAY_MS};
     err = err == BAY_OK ? access_token_check(&token, &rules, grant->memory, &claims, NULL) : err;
     err = err == BAY_OK ? access_token_verify(&token, self->trusted, NULL) : err;
+    if (err == BAY_OK &&
+        (claims.dpop_thumbprint.len > 0 || claims.certificate_thumbprint.len > 0)) {
+        err = BAY_ERR_DENIED; /* bound to a key (RFC 7800), and nothing here asks for its proof */
+    }
     if (err == BAY_OK) {
         grant->who = claims.who;
     }

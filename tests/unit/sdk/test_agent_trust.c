@@ -46,6 +46,11 @@ static void expect_token(bay_agent *agent, EVP_PKEY *key, const char *claims, in
     "{\"sub\":\"ann\",\"iss\":\"" issuer "\",\"aud\":\"" audience "\",\"exp\":" expires            \
     ",\"scope\":\"" scope "\"}"
 
+#define THUMBPRINT "oKIywvGUpTVTyxMQ3bwIIeQUudfr_CkLMjCE19ECD-U"
+#define BOUND(confirmation)                                                                        \
+    "{\"sub\":\"ann\",\"iss\":\"https://issuer.example\",\"aud\":\"agent\",\"exp\":4102444800,"    \
+    "\"scope\":\"run\",\"cnf\":{" confirmation "}}"
+
 static void a_token_must_be_for_this_agent(void **state)
 {
     (void)state;
@@ -67,6 +72,11 @@ static void a_token_must_be_for_this_agent(void **state)
                  401);
     expect_token(agent, key, CLAIMS("https://issuer.example", "agent", "1000000000", "run"), 401);
     expect_token(agent, key, CLAIMS("https://issuer.example", "agent", "4102444800", "read"), 403);
+    assert_string_equal(principal, "");
+    /* bound to a key of its client, which nothing proves here */
+    expect_token(agent, key, BOUND("\"jkt\":\"" THUMBPRINT "\""), 401);
+    expect_token(agent, key, BOUND("\"x5t#S256\":\"" THUMBPRINT "\""), 401);
+    expect_token(agent, key, BOUND(""), 401);
     assert_string_equal(principal, "");
     bay_agent_free(agent);
     EVP_PKEY_free(key);
