@@ -95,7 +95,18 @@ static oauth_verdict ask_issuer(oauth_check *self, size_t issuer, oauth_refusal 
                                    out);
 }
 
-static oauth_verdict take_answer(oauth_check *self, size_t issuer,
+/* What the token says itself of the key or certificate that it is bound to, the answer says as
+ * well: else an answer that leaves it out would make a bearer token of a bound one. */
+static bool keeps_binding(const access_claims *token, const access_claims *answer)
+{
+    return (token->dpop_thumbprint.len == 0 ||
+            str_eq(token->dpop_thumbprint, answer->dpop_thumbprint)) &&
+           (token->certificate_thumbprint.len == 0 ||
+            str_eq(token->certificate_thumbprint, answer->certificate_thumbprint));
+}
+
+/* `token`: what the token said itself; NULL: it is opaque. */
+static oauth_verdict take_answer(oauth_check *self, size_t issuer, const access_claims *token,
                                  const auth_principal **out_principal, oauth_refusal *out)
 {
     const oauth_guard_issuer *by = &self->of->guard->issuers[issuer];
@@ -114,6 +125,10 @@ static oauth_verdict take_answer(oauth_check *self, size_t issuer,
     }
     access_rules rules = rules_of(self, by, audiences);
     bay_err err = access_introspected_check(self->response, &rules, &self->memory, &claims, &diag);
+    if (err == BAY_OK && token != NULL && !keeps_binding(token, &claims)) {
+        err = diag_set(&diag, BAY_ERR_DENIED,
+                       "the token is bound to a key, and its issuer's answer does not say so");
+    }
     if (err == BAY_OK) {
         return take_claims(self, by, &claims, OAUTH_INTROSPECTED_MS, out_principal, out);
     }
@@ -180,13 +195,13 @@ static oauth_verdict advance_jwt(oauth_check *self, const auth_principal **out_p
     if (err == BAY_OK && issuer == guard->issuer_count) {
         err = diag_set(&diag, BAY_ERR_DENIED, "the token is of an issuer that is not known here");
     }
-    if (err == BAY_OK && self->is_answered) {
-        return take_answer(self, issuer, out_principal, out);
-    }
     const oauth_guard_issuer *by = &guard->issuers[issuer];
     if (err == BAY_OK) {
         access_rules rules = rules_of(self, by, audiences);
         err = access_token_check(&token, &rules, &self->memory, &claims, &diag);
+    }
+    if (err == BAY_OK && self->is_answered) { /* its signature was verified before that */
+        return take_answer(self, issuer, &claims, out_principal, out);
     }
     if (err == BAY_OK) {
         err = verify(self, &token, issuer, &retry_ms, &diag);
@@ -221,6 +236,6 @@ oauth_verdict check_advance_token(oauth_check *self, const auth_principal **out_
         return check_disbelieve(self, "the token is no JSON Web Token, and no issuer introspects",
                                 out);
     }
-    return self->is_answered ? take_answer(self, guard->introspector, out_principal, out)
+    return self->is_answered ? take_answer(self, guard->introspector, NULL, out_principal, out)
                              : ask_issuer(self, guard->introspector, out);
 }

@@ -482,10 +482,10 @@ static void a_bound_token_where_dpop_is_off_and_one_of_a_certificate(void **stat
 #define ACTIVE(more)                                                                               \
     "{\"active\":true,\"sub\":\"bea\",\"aud\":\"" RESOURCE "/mcp\",\"exp\":1000300" more "}"
 
-static void begin_with_introspection(guard_rig *self, bool of_all)
+static void begin_with_introspection(guard_rig *self, bool of_all, oauth_dpop dpop)
 {
     rig_begin(self);
-    oauth_guard_options options = {.has_keys = false};
+    oauth_guard_options options = {.dpop = dpop};
     oauth_guard_issuer issuer = rig_authority_issuer(self);
     issuer.client_id = STR("rs:1");
     issuer.client_secret = STR("s&cret");
@@ -497,7 +497,7 @@ static void an_opaque_token_is_asked_about(void **state)
 {
     (void)state;
     guard_rig self;
-    begin_with_introspection(&self, false);
+    begin_with_introspection(&self, false, OAUTH_DPOP_OFF);
     self.introspect_body = ACTIVE(",\"scope\":\"read\"");
     answer got = rig_ask_with(&self, "/mcp", "Bearer", "op+que/1==", "");
     expect(&got, 200, NULL);
@@ -558,7 +558,7 @@ static void what_introspection_may_answer(void **state)
         {ACTIVE(""), 500, 503},
     };
     guard_rig self;
-    begin_with_introspection(&self, false);
+    begin_with_introspection(&self, false, OAUTH_DPOP_OFF);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         char token[16];
         char address[32];
@@ -583,7 +583,7 @@ static void a_jwt_is_verified_and_asked_about(void **state)
 {
     (void)state;
     guard_rig self;
-    begin_with_introspection(&self, true);
+    begin_with_introspection(&self, true, OAUTH_DPOP_OFF);
     char token[2048];
     snprintf(token, sizeof(token), "%s", rig_bearer(&self, self.authority_url, MINE));
     self.introspect_body = "{\"active\":false}";
@@ -601,6 +601,36 @@ static void a_jwt_is_verified_and_asked_about(void **state)
     expect(&got, 401, INVALID);
     assert_int_equal(self.introspected, 2);
     rig_end(&self);
+}
+
+/* An answer that does not repeat what the token is bound to frees it from nothing. */
+static void a_bound_jwt_stays_bound_whatever_is_answered(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *answer;
+        const char *error;
+    } rows[] = {
+        {ACTIVE(""), "invalid_token"},
+        {ACTIVE(",\"cnf\":{\"jkt\":\"oKIywvGUpTVTyxMQ3bwIIeQUudfr_CkLMjCE19ECD-V\"}"),
+         "invalid_token"},
+        {ACTIVE(",\"cnf\":{\"x5t#S256\":\"" THUMBPRINT "\"}"), "invalid_token"},
+        {ACTIVE(",\"cnf\":{\"jkt\":\"" THUMBPRINT "\"}"), NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        guard_rig self;
+        char token[2048];
+        begin_with_introspection(&self, true, OAUTH_DPOP_ACCEPTED);
+        self.introspect_body = rows[i].answer;
+        snprintf(token, sizeof(token), "%s", rig_bearer(&self, self.authority_url, BOUND));
+        answer got = rig_ask_with(&self, "/mcp", "Bearer", token, "");
+        expect(&got, 401, NULL);
+        got = rig_ask_with(&self, "/mcp", "DPoP", token,
+                           proof_field(&self, token, "j1", RESOURCE "/mcp", NULL));
+        expect(&got, rows[i].error != NULL ? 401 : 200, rows[i].error);
+        assert_int_equal(self.introspected, 1);
+        rig_end(&self);
+    }
 }
 
 /* ---- requests that wait ---------------------------------------------------------------------- */
@@ -822,6 +852,7 @@ int main(void)
         cmocka_unit_test(an_opaque_token_is_asked_about),
         cmocka_unit_test(what_introspection_may_answer),
         cmocka_unit_test(a_jwt_is_verified_and_asked_about),
+        cmocka_unit_test(a_bound_jwt_stays_bound_whatever_is_answered),
         cmocka_unit_test(keys_are_fetched_while_the_request_waits),
         cmocka_unit_test(a_wait_ends_in_time),
         cmocka_unit_test(who_waits_may_leave_and_so_may_the_link),
