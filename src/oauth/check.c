@@ -9,7 +9,7 @@
 void check_free(oauth_check *self)
 {
     list_remove(&self->link);
-    list_remove(&self->asked_link);
+    introspection_leave(self);
     oauth_wait_cancel(&self->wait);
     if (self->question != NULL) {
         self->question->check = NULL;
@@ -25,8 +25,14 @@ void oauth_check_wait(oauth_check *self, oauth_checked done, void *user)
     self->user = user;
 }
 
+/* Of whom an issuer or the store was asked: else leaving before the answer would be a way to have
+ * any number of them asked about. */
 void oauth_check_cancel(oauth_check *self)
 {
+    if (self->asked != NULL || self->question != NULL) {
+        failure_limit_count(self->of->guard->state->failures, self->place.address,
+                            loop_now_ms(self->of->loop));
+    }
     check_free(self);
 }
 

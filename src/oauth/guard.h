@@ -175,7 +175,8 @@ oauth_verdict oauth_guard_check(oauth_guard_link *self, http_exchange *exchange,
                                 const oauth_place *place, const auth_principal **out_principal,
                                 oauth_refusal *out_refusal, oauth_check **out_check);
 /* `done` is called once, in a later turn, unless oauth_check_cancel comes first; the principal is
- * borrowed for that call. The exchange must live until then. */
+ * borrowed for that call. The exchange must live until then. A check that is cancelled while its
+ * credential is asked about counts as a failure of its address. */
 void oauth_check_wait(oauth_check *self, oauth_checked done, void *user);
 void oauth_check_cancel(oauth_check *self);
 

@@ -87,7 +87,8 @@ typedef struct introspection introspection;
 /* A request that is being looked at. */
 struct oauth_check {
     list_link link;       /* in guard_link.checks */
-    list_link asked_link; /* in introspection.checks */
+    list_link asked_link; /* in asked->checks */
+    introspection *asked; /* whose answer it waits for; NULL: none's */
     oauth_guard_link *of;
     http_exchange *exchange;
     oauth_place place;
@@ -162,6 +163,8 @@ oauth_verdict guard_settle(oauth_guard_link *self, http_exchange *exchange,
  * too many are asked about; BAY_ERR_NOMEM; as oauth_document_start. */
 bay_err introspection_ask(oauth_check *check, size_t issuer, bay_str url,
                           bay_diag *diag) BAY_MUST_CHECK;
+/* The check waits for no answer any more; a question that nobody waits for is given up. */
+void introspection_leave(oauth_check *check);
 void introspections_end(oauth_guard_link *self);
 
 #endif

@@ -21,9 +21,6 @@ struct introspection {
 /* Not inside an event of its document. */
 static void introspection_free(introspection *self)
 {
-    list_link *link;
-    while ((link = list_pop(&self->checks)) != NULL) {
-    }
     loop_undefer(self->of->loop, &self->end);
     oauth_document_fini(&self->document);
     list_remove(&self->link);
@@ -34,6 +31,23 @@ static void introspection_free(introspection *self)
 static void on_end(void *argument)
 {
     introspection_free(argument);
+}
+
+/* Nobody joins it from now on. */
+static void end_soon(introspection *self)
+{
+    self->issuer = SIZE_MAX;
+    loop_defer(self->of->loop, &self->end);
+}
+
+void introspection_leave(oauth_check *check)
+{
+    introspection *self = check->asked;
+    check->asked = NULL;
+    list_remove(&check->asked_link);
+    if (self != NULL && list_is_empty(&self->checks)) {
+        end_soon(self);
+    }
 }
 
 void introspections_end(oauth_guard_link *self)
@@ -60,18 +74,12 @@ static bay_err outcome_of(const oauth_answer *answer)
 static void on_answer(void *user, const oauth_answer *answer)
 {
     introspection *self = user;
-    list told;
     list_link *link;
     bay_err err = outcome_of(answer);
-    list_init(&told);
-    /* nobody joins what is over */
-    self->issuer = SIZE_MAX;
-    loop_defer(self->of->loop, &self->end);
-    while ((link = list_pop(&self->checks)) != NULL) {
-        list_push(&told, link);
-    }
-    while ((link = list_pop(&told)) != NULL) {
+    end_soon(self);
+    while ((link = list_first(&self->checks)) != NULL) {
         oauth_check *check = CONTAINER_OF(link, oauth_check, asked_link);
+        introspection_leave(check);
         check->is_answered = true;
         check->answer = err;
         check->response = answer->root;
@@ -155,5 +163,6 @@ bay_err introspection_ask(oauth_check *check, size_t issuer, bay_str url, bay_di
         }
     }
     list_push(&self->checks, &check->asked_link);
+    check->asked = self;
     return BAY_OK;
 }

@@ -43,6 +43,8 @@ typedef struct guard_rig {
     seal_ring *ring;
     /* what the authority does */
     int introspected;
+    http_exchange *asking; /* that got no answer, the last one */
+    int given_up;          /* requests to it that ended without an answer */
     int introspect_status; /* 0: no answer */
     const char *introspect_body;
     char last_form[GUARD_TEXT];
@@ -152,9 +154,10 @@ static inline void rig_resource_closed(void *user, http_exchange *exchange, bool
     }
 }
 
+static const http_field rig_json = {STR_INIT("Content-Type"), STR_INIT("application/json")};
+
 static inline void rig_authority(void *user, http_exchange *exchange)
 {
-    static const http_field json = {STR_INIT("Content-Type"), STR_INIT("application/json")};
     guard_rig *self = user;
     bay_str path = http_exchange_path(exchange);
     char text[1024];
@@ -167,24 +170,28 @@ static inline void rig_authority(void *user, http_exchange *exchange)
                  BAY_STR(http_exchange_body(exchange)));
         snprintf(self->last_authorization, sizeof(self->last_authorization), "%.*s",
                  BAY_STR(http_exchange_field(exchange, STR("Authorization"))));
-        http_exchange_reply(exchange, self->introspect_status, &json, 1,
+        if (self->introspect_status == 0) {
+            self->asking = exchange;
+            return;
+        }
+        http_exchange_reply(exchange, self->introspect_status, &rig_json, 1,
                             str_of(self->introspect_body));
     } else if (str_eq(path, STR("/jwks"))) {
-        http_exchange_reply(exchange, 200, &json, 1, STR("{\"keys\":[" RIG_EC_JWK "]}"));
+        http_exchange_reply(exchange, 200, &rig_json, 1, STR("{\"keys\":[" RIG_EC_JWK "]}"));
     } else {
         snprintf(text, sizeof(text),
                  "{\"issuer\":\"%s\",\"jwks_uri\":\"%s/jwks\",\"introspection_endpoint\":"
                  "\"%s/introspect\"}",
                  self->authority_url, self->authority_url, self->authority_url);
-        http_exchange_reply(exchange, 200, &json, 1, str_of(text));
+        http_exchange_reply(exchange, 200, &rig_json, 1, str_of(text));
     }
 }
 
 static inline void rig_authority_closed(void *user, http_exchange *exchange, bool is_complete)
 {
-    (void)user;
+    guard_rig *self = user;
     (void)exchange;
-    (void)is_complete;
+    self->given_up += is_complete ? 0 : 1;
 }
 
 static const http_handler resource_handler = {.request = rig_resource,

@@ -737,6 +737,74 @@ static void an_address_that_guesses_is_turned_away(void **state)
     rig_end(&self);
 }
 
+/* Sends a credential and leaves once it is asked about. */
+static void ask_and_leave(guard_rig *self, const char *credential, const int *asked)
+{
+    raw client;
+    char fields[64];
+    int before = *asked;
+    int ends = self->ends;
+    snprintf(fields, sizeof(fields), "Authorization: Bearer %s\r\n", credential);
+    rig_send(self, &client, "/mcp", fields);
+    RIG_UNTIL(&self->http, *asked == before + 1);
+    raw_close(&client);
+    RIG_UNTIL(&self->http, self->ends == ends + 1);
+}
+
+static void leaving_before_the_answer_is_no_way_around(void **state)
+{
+    (void)state;
+    guard_rig self;
+    char text[32];
+    begin_with_introspection(&self, false, OAUTH_DPOP_OFF);
+    self.introspect_status = 0;
+    for (int i = 0; i < 6; i++) {
+        snprintf(text, sizeof(text), "opaque%d", i);
+        ask_and_leave(&self, text, &self.introspected);
+        RIG_UNTIL(&self.http, self.given_up == i + 1); /* nobody waits for it */
+    }
+    answer got = rig_ask_with(&self, "/mcp", "Bearer", "opaque6", "");
+    expect(&got, 429, "Retry-After: ");
+    assert_int_equal(self.introspected, 6);
+    rig_end(&self);
+    begin_with_keys(&self);
+    self.is_key_later = true;
+    for (int i = 0; i < 6; i++) {
+        snprintf(text, sizeof(text), "pbk_k%d_guess", i);
+        ask_and_leave(&self, text, &self.asked.count);
+        self.asked.done(self.asked.argument, BAY_ERR_NOT_FOUND, NULL);
+    }
+    got = rig_ask_with(&self, "/mcp", "Bearer", "pbk_k6_guess", "");
+    expect(&got, 429, "Retry-After: ");
+    assert_int_equal(self.asked.count, 6);
+    rig_end(&self);
+}
+
+/* Of two who wait for one answer, one leaves. */
+static void who_stays_gets_the_answer_that_another_left(void **state)
+{
+    (void)state;
+    guard_rig self;
+    raw first;
+    raw second;
+    begin_with_introspection(&self, false, OAUTH_DPOP_OFF);
+    self.introspect_status = 0;
+    rig_send(&self, &first, "/mcp", "Authorization: Bearer shared\r\n");
+    RIG_UNTIL(&self.http, self.introspected == 1);
+    http_exchange *leaving = self.waiting;
+    oauth_check *check = self.check;
+    rig_send(&self, &second, "/mcp", "Authorization: Bearer shared\r\n");
+    RIG_UNTIL(&self.http, self.waits == 2);
+    oauth_check_cancel(check);
+    http_exchange_reply(leaving, 503, NULL, 0, STR(""));
+    raw_close(&first);
+    http_exchange_reply(self.asking, 200, &rig_json, 1, STR(ACTIVE("")));
+    answer got = rig_read(&self, &second);
+    expect(&got, 200, NULL);
+    assert_int_equal(self.introspected, 1);
+    rig_end(&self);
+}
+
 static void all_that_is_remembered_can_be_forgotten(void **state)
 {
     (void)state;
@@ -857,6 +925,8 @@ int main(void)
         cmocka_unit_test(a_wait_ends_in_time),
         cmocka_unit_test(who_waits_may_leave_and_so_may_the_link),
         cmocka_unit_test(an_address_that_guesses_is_turned_away),
+        cmocka_unit_test(leaving_before_the_answer_is_no_way_around),
+        cmocka_unit_test(who_stays_gets_the_answer_that_another_left),
         cmocka_unit_test(all_that_is_remembered_can_be_forgotten),
         cmocka_unit_test(metadata_of_a_resource),
         cmocka_unit_test(nothing_that_peers_name_breaks_a_challenge),
