@@ -23,14 +23,20 @@ bay_err listen_policy_check(const listen_policy *self, bay_diag *diag)
 bay_err listen_policy_decide(const listen_policy *self, bay_str address, bool is_local,
                              bay_diag *diag)
 {
-    if (is_local || self->is_protected || self->is_open) {
-        return BAY_OK;
+    address = str_head(address, 64);
+    if (!is_local && !self->is_protected && !self->is_open) {
+        return diag_set(diag, BAY_ERR_DENIED,
+                        "other machines can reach %.*s, and callers are not authenticated: use %s, "
+                        "or %s if anybody may call",
+                        BAY_STR(address), self->authentication, self->opening);
     }
-    return diag_set(diag, BAY_ERR_DENIED,
-                    "other machines can reach %.*s, and callers are not authenticated: use %s, or "
-                    "%s if anybody may call",
-                    (int)(address.len < 64 ? address.len : 64), address.at, self->authentication,
-                    self->opening);
+    if (!is_local && self->missing_url != NULL) {
+        return diag_set(diag, BAY_ERR_INVALID,
+                        "other machines can reach %.*s, and tokens must be for the address they "
+                        "know it by: set %s",
+                        BAY_STR(address), self->missing_url);
+    }
+    return BAY_OK;
 }
 
 bay_err listen_policy_admit(const listen_policy *self, bay_str address, bool *out_is_local,

@@ -12,6 +12,9 @@ typedef struct listen_policy {
     bool is_open;               /* opened on purpose: anybody may call */
     const char *authentication; /* "bay_server_identify" */
     const char *opening;        /* "bay_server_open_on_purpose" */
+    /* Tokens are taken, and nobody said the address that they must be for: what says it; NULL: it
+     * is said, or none are taken. From this machine it is the address that is listened on. */
+    const char *missing_url;
 } listen_policy;
 
 /* Opening admits those whom authentication would refuse: both together are a mistake.
@@ -21,7 +24,8 @@ bay_err listen_policy_check(const listen_policy *self, bay_diag *diag) BAY_MUST_
 /* Whether `address` may be served under the policy: one that only this machine reaches always, any
  * other if it is protected or open. `out_is_local` tells which it is; listen with `is_local_only`
  * where it is true, since a name may resolve to another address by then.
- * Errors: as listen_policy_check; BAY_ERR_DENIED; BAY_ERR_INVALID: no address; BAY_ERR_RESOLVE.
+ * Errors: as listen_policy_check; BAY_ERR_DENIED; BAY_ERR_INVALID: no address, or `missing_url`;
+ * BAY_ERR_RESOLVE.
  * Threads: any; a host name that is no literal address blocks. */
 bay_err listen_policy_admit(const listen_policy *self, bay_str address, bool *out_is_local,
                             bay_diag *diag) BAY_MUST_CHECK;

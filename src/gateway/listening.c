@@ -15,24 +15,15 @@ config_list gateway_addresses(const gateway *self)
 
 static listen_policy policy_of(const gateway *self, const config *settings)
 {
+    bool has_url = settings->public_url.len > 0 || settings->a2a.public_url.len > 0;
     return (listen_policy){
         .is_protected =
             settings->tls.require_client_certificate || gateway_auth_guards_all(settings),
         .is_open = settings->is_open || self->options.is_open,
         .authentication = "auth or tls.requireClientCertificate",
         .opening = "open: true (--open)",
+        .missing_url = has_url || !gateway_auth_has_issuers(settings) ? NULL : "publicUrl",
     };
-}
-
-/* Tokens must be for the address that clients know, and from elsewhere it cannot be guessed. */
-static bay_err check_public_url(const config *settings, bool is_local, bay_diag *diag)
-{
-    bool is_given = settings->public_url.len > 0 || settings->a2a.public_url.len > 0;
-    return is_local || is_given || !gateway_auth_has_issuers(settings)
-               ? BAY_OK
-               : diag_set(diag, BAY_ERR_INVALID,
-                          "auth.issuers: other machines reach the gateway, and tokens must be for "
-                          "the address they know it by: set publicUrl");
 }
 
 bay_err gateway_check_listening(gateway *self, bay_diag *diag)
@@ -52,7 +43,7 @@ bay_err gateway_check_listening(gateway *self, bay_diag *diag)
         is_local = is_local && is_this_local;
     }
     self->is_local = is_local;
-    return self->options.on_stdio ? BAY_OK : check_public_url(self->started, is_local, diag);
+    return BAY_OK;
 }
 
 static bool same_list(config_list a, config_list b)
@@ -93,13 +84,13 @@ bay_err gateway_check_reload(const gateway *self, const config *next, bay_diag *
     policy.is_protected = /* what is in force */
         self->started->tls.require_client_certificate || gateway_auth_guards_all(next);
     err = listen_policy_decide(&policy, gateway_addresses(self).at[0], self->is_local, diag);
-    if (err != BAY_OK) {
+    if (err == BAY_ERR_DENIED) {
         return diag_set(diag, err,
                         "other machines reach what is listened on, and callers are not "
                         "authenticated: keep open: true, or restart the gateway with other "
                         "settings of listen or tls");
     }
-    return check_public_url(next, self->is_local, diag);
+    return err;
 }
 
 size_t gateway_later_keys(const gateway *self, const config *next,

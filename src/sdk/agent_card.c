@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "sdk/agent_parts.h"
+#include "sdk/guard.h"
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
@@ -317,6 +318,7 @@ listen_policy sdk_agent_policy(const bay_agent *self)
         .is_open = self->host.is_open,
         .authentication = "a security scheme (bay_agent_api_key, …)",
         .opening = "bay_agent_open_on_purpose (--open)",
+        .missing_url = sdk_guard_missing_url(self->guard),
     };
 }
 

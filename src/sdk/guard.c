@@ -303,6 +303,13 @@ static bay_err make(bay_guard *self, bay_diag *diag)
     return oauth_guard_new(&options, &self->made, diag);
 }
 
+const char *sdk_guard_missing_url(const bay_guard *self)
+{
+    return self == NULL || self->url.len > 0 || self->issuer_count == 0
+               ? NULL
+               : "bay_guard_new's public_url";
+}
+
 const char *sdk_guard_seal(bay_guard *self)
 {
     bay_diag diag = {.text = ""};

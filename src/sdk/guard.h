@@ -16,6 +16,8 @@ enum {
 bay_guard *sdk_guard_ref(bay_guard *self);
 /* Nothing can be registered any more. Why it cannot serve; NULL: it can. */
 const char *sdk_guard_seal(bay_guard *self);
+/* As listen_policy.missing_url; NULL of NULL. */
+const char *sdk_guard_missing_url(const bay_guard *self);
 
 /* The text of a key set: itself, or what is in the file of that name. */
 bay_err sdk_keys_read(const char *keys, buf *out, bay_diag *diag) BAY_MUST_CHECK;

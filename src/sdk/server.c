@@ -424,6 +424,7 @@ listen_policy sdk_server_policy(const bay_server *self)
         .is_open = self->host.is_open,
         .authentication = self->guard != NULL ? "bay_server_guard" : "bay_server_identify",
         .opening = "bay_server_open_on_purpose (--open)",
+        .missing_url = sdk_guard_missing_url(self->guard),
     };
 }
 

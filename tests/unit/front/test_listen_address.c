@@ -15,10 +15,11 @@
 #include "base/str.h"
 #include "front/listen_address.h"
 
-static const listen_policy nobody_asked = {false, false, "KEYS", "OPENING"};
-static const listen_policy authenticated = {true, false, "KEYS", "OPENING"};
-static const listen_policy opened = {false, true, "KEYS", "OPENING"};
-static const listen_policy confused = {true, true, "KEYS", "OPENING"};
+static const listen_policy nobody_asked = {false, false, "KEYS", "OPENING", NULL};
+static const listen_policy authenticated = {true, false, "KEYS", "OPENING", NULL};
+static const listen_policy opened = {false, true, "KEYS", "OPENING", NULL};
+static const listen_policy unnamed = {true, false, "KEYS", "OPENING", "URL"};
+static const listen_policy confused = {true, true, "KEYS", "OPENING", NULL};
 
 static void what_others_reach_is_refused(void **state)
 {
@@ -57,6 +58,9 @@ static void what_others_reach_is_refused(void **state)
         is_local = true;
         assert_int_equal(listen_policy_admit(&opened, str_of(others[i]), &is_local, NULL), BAY_OK);
         assert_false(is_local);
+        assert_int_equal(listen_policy_admit(&unnamed, str_of(others[i]), &is_local, &diag),
+                         BAY_ERR_INVALID);
+        assert_non_null(strstr(diag.text, "set URL"));
     }
 }
 
@@ -68,7 +72,7 @@ static void what_only_this_machine_reaches_is_served(void **state)
         "[::1]:0",           "[0:0:0:0:0:0:0:1]:0",       "localhost:0", "LOCALHOST:0",
         "[::ffff:7f00:1]:0", "[::ffff:127.255.0.1]:8080",
     };
-    const listen_policy *const policies[] = {&nobody_asked, &authenticated, &opened};
+    const listen_policy *const policies[] = {&nobody_asked, &authenticated, &opened, &unnamed};
     for (size_t i = 0; i < ARRAY_LEN(own); i++) {
         for (size_t k = 0; k < ARRAY_LEN(policies); k++) {
             bool is_local = false;

@@ -251,6 +251,26 @@ static void the_addresses_listened_on_will_do(void **state)
     bay_server_free(self.server);
 }
 
+/* A token for "localhost" of another machine would be one for this one. */
+static void from_elsewhere_the_address_must_be_said(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        bay_diag diag = {.text = ""};
+        bay_server *server = bay_server_new("s", "1");
+        bay_guard *guard = i == 3 ? bay_guard_new(NULL) : guard_new(i == 0 ? NULL : PUBLIC);
+        if (i == 3) { /* keys are for no address */
+            bay_guard_api_key(guard, KEY, "ci", NULL);
+        }
+        bay_server_guard(server, guard);
+        bay_guard_free(guard);
+        assert_int_equal(bay_server_listen(server, i == 1 ? "127.0.0.1:0" : "0.0.0.0:0", &diag),
+                         i == 0 ? BAY_ERR_INVALID : BAY_OK);
+        assert_true(i != 0 || strstr(diag.text, "set bay_guard_new's public_url") != NULL);
+        bay_server_free(server);
+    }
+}
+
 static void everybody_may_need_a_scope(void **state)
 {
     (void)state;
@@ -328,6 +348,7 @@ int main(void)
         cmocka_unit_test(a_tool_needs_its_scopes),
         cmocka_unit_test(clients_of_sessions_are_challenged_as_well),
         cmocka_unit_test(the_addresses_listened_on_will_do),
+        cmocka_unit_test(from_elsewhere_the_address_must_be_said),
         cmocka_unit_test(everybody_may_need_a_scope),
         cmocka_unit_test(mistakes_keep_a_server_from_serving),
     };
