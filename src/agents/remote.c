@@ -1,34 +1,18 @@
 /* The life of a remote agent: its parts, its card once it has come, its links. */
 #include "agents/remote_parts.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "net/capture.h"
 #include "wire/uri.h"
 
-enum { INTERFACES = 16, SCRATCH_BYTES = 64 << 20 };
+enum { INTERFACES = 16, SCRATCH_BYTES = 64 << 20, KEYS_MS = 1000 /* to read a file */ };
 
 /* ---- making ---------------------------------------------------------------------------------- */
-
-static bay_err read_file(const char *path, size_t max, buf *out)
-{
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) {
-        return BAY_ERR_IO;
-    }
-    char part[4096];
-    ssize_t got;
-    while ((got = read(file, part, sizeof(part))) > 0 && out->len <= max) {
-        buf_append(out, part, (size_t)got);
-    }
-    close(file);
-    return got < 0 ? BAY_ERR_IO : out->err;
-}
 
 static bay_err load_keys(agents_remote *self, bay_diag *diag)
 {
@@ -39,10 +23,9 @@ static bay_err load_keys(agents_remote *self, bay_diag *diag)
     buf text;
     bay_diag why = {0};
     buf_init(&text, JOSE_KEYSET_BYTES);
-    bay_err err = read_file(file.at, JOSE_KEYSET_BYTES, &text);
-    if (err == BAY_OK) {
-        err = jose_keys_new(buf_view(&text), &self->keys, &why);
-    }
+    const char *fault = capture_file_into(file.at, KEYS_MS, &text);
+    bay_err err = fault == NULL ? jose_keys_new(buf_view(&text), &self->keys, &why)
+                                : diag_set(&why, BAY_ERR_IO, "%s", fault);
     buf_fini(&text);
     return err == BAY_OK || err == BAY_ERR_NOMEM
                ? err

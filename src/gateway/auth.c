@@ -1,38 +1,25 @@
 /* The guards of a configuration. */
 #include "gateway/auth.h"
 
-#include <fcntl.h>
 #include <stdatomic.h>
-#include <unistd.h>
 
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "gateway/auth_parts.h"
+#include "net/capture.h"
+
+enum { KEYS_MS = 1000 /* to read a file: a reload does it on a loop */ };
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static bay_err read_whole(int file, buf *out)
-{
-    char bytes[4096];
-    ssize_t got;
-    while ((got = read(file, bytes, sizeof(bytes))) > 0) {
-        buf_append(out, bytes, (size_t)got);
-    }
-    return got < 0 ? BAY_ERR_IO : out->err;
-}
-
 static bay_err read_keys(const config_issuer *issuer, buf *out, bay_diag *diag)
 {
-    int file = open(issuer->keys.at, O_RDONLY | O_CLOEXEC);
-    bay_err err = file >= 0 ? read_whole(file, out) : BAY_ERR_NOT_FOUND;
-    if (file >= 0) {
-        close(file);
-    }
-    return err == BAY_OK
+    const char *fault = capture_file_into(issuer->keys.at, KEYS_MS, out);
+    return fault == NULL
                ? BAY_OK
-               : diag_set(diag, err, "auth.issuers.%.*s.keys: %.*s cannot be read: %s",
-                          BAY_STR(issuer->name), BAY_STR(issuer->keys), bay_err_text(err));
+               : diag_set(diag, BAY_ERR_IO, "auth.issuers.%.*s.keys: %.*s cannot be read: %s",
+                          BAY_STR(issuer->name), BAY_STR(issuer->keys), fault);
 }
 
 static bool is_file(bay_str keys)

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/err.h"
+
 static const char is_late_text[] = "it did not end in time";
 
 static uint64_t now_ms(void)
@@ -58,6 +60,18 @@ const char *capture_file(const char *path, uint32_t timeout_ms, char *out, size_
     }
     const char *fault = read_all(file, now_ms() + timeout_ms, out, size, out_len);
     close(file);
+    return fault;
+}
+
+const char *capture_file_into(const char *path, uint32_t timeout_ms, buf *out)
+{
+    size_t room = out->max - out->len;
+    size_t len = 0;
+    if (!buf_reserve(out, room)) {
+        return bay_err_text(out->err);
+    }
+    const char *fault = capture_file(path, timeout_ms, out->at + out->len, room, &len);
+    out->len += len;
     return fault;
 }
 

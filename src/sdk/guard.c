@@ -8,7 +8,10 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "net/capture.h"
 #include "sdk/guard_parts.h"
+
+enum { KEYS_MS = 1000 /* to read a file */ };
 
 /* ---- registration ---------------------------------------------------------------------------- */
 
@@ -90,22 +93,6 @@ static guard_issuer *find_issuer(bay_guard *self, const char *function, const ch
     return NULL;
 }
 
-static bay_err read_file(const char *path, buf *out)
-{
-    FILE *file = fopen(path, "rbe");
-    if (file == NULL) {
-        return BAY_ERR_NOT_FOUND;
-    }
-    char bytes[4096];
-    size_t len;
-    while ((len = fread(bytes, 1, sizeof(bytes), file)) > 0) {
-        buf_append(out, bytes, len);
-    }
-    bay_err err = ferror(file) != 0 ? BAY_ERR_IO : out->err;
-    (void)fclose(file);
-    return err;
-}
-
 bay_err sdk_keys_read(const char *keys, buf *out, bay_diag *diag)
 {
     bay_str text = str_of(keys);
@@ -117,10 +104,11 @@ bay_err sdk_keys_read(const char *keys, buf *out, bay_diag *diag)
         buf_str(out, text);
         return out->err;
     }
-    bay_err err = keys != NULL ? read_file(keys, out) : BAY_ERR_NOT_FOUND;
-    return err == BAY_OK ? BAY_OK
-                         : diag_set(diag, err, "\"%.100s\" cannot be read: %s",
-                                    keys != NULL ? keys : "", bay_err_text(err));
+    const char *fault =
+        keys != NULL ? capture_file_into(keys, KEYS_MS, out) : "there is no file, and no keys";
+    return fault == NULL ? BAY_OK
+                         : diag_set(diag, BAY_ERR_IO, "\"%.100s\" cannot be read: %s",
+                                    keys != NULL ? keys : "", fault);
 }
 
 static bool is_address(bay_str text)

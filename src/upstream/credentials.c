@@ -1,14 +1,10 @@
 #include "upstream/credentials.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "auth/oauth_form.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "net/capture.h"
 #include "oauth/authority.h"
 #include "wire/uri.h"
 
@@ -22,31 +18,14 @@ struct upstream_credentials {
 
 /* ---- the platform's token -------------------------------------------------------------------- */
 
-/* It is rotated in its file: read each time. */
-static const char *read_token(const char *path, buf *out)
-{
-    char part[4096];
-    ssize_t got;
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (file < 0) {
-        return strerror(errno);
-    }
-    while ((got = read(file, part, sizeof(part))) > 0 && out->err == BAY_OK) {
-        buf_append(out, part, (size_t)got);
-    }
-    const char *fault = got < 0 ? strerror(errno) : NULL;
-    mem_wipe(part, sizeof(part));
-    close(file);
-    return out->err != BAY_OK ? bay_err_text(out->err) : fault;
-}
-
+/* It is rotated in its file: read each time, without waiting. */
 static void on_subject(void *user, oauth_authority *authority)
 {
     const upstream_credentials *self = user;
     buf text;
     bay_diag why = {0};
     buf_init_secret(&text, OAUTH_TOKEN_BYTES);
-    const char *fault = read_token(self->token_file, &text);
+    const char *fault = capture_file_into(self->token_file, 0, &text);
     bay_str token = str_trim(buf_view(&text));
     if (fault == NULL && token.len == 0) {
         fault = "it is empty";

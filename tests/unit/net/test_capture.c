@@ -121,7 +121,28 @@ static void test_files(void **state)
     assert_int_equal(mkfifo(fifo, 0600), 0);
     assert_string_equal(capture_file(fifo, SOON_MS, out, sizeof(out), &len),
                         "it did not end in time"); /* nobody writes */
+    assert_string_equal(capture_file(fifo, 0, out, sizeof(out), &len), "it did not end in time");
     unlink(fifo);
+}
+
+static void test_files_behind_other_text(void **state)
+{
+    buf text;
+    char path[] = "/tmp/bay-capture-XXXXXX";
+    (void)state;
+    int file = mkstemp(path);
+    assert_int_equal(write(file, "abcd", 4), 4);
+    close(file);
+    buf_init(&text, 6);
+    buf_lit(&text, "12");
+    assert_null(capture_file_into(path, 0, &text));
+    assert_true(str_eq(buf_view(&text), STR("12abcd")));
+    assert_string_equal(capture_file_into(path, 0, &text), "it is too long");
+    buf_clear(&text);
+    assert_string_equal(capture_file_into("/dev/zero", 0, &text), "it is too long");
+    assert_int_equal(text.len, 0);
+    buf_fini(&text);
+    unlink(path);
 }
 
 int main(void)
@@ -131,6 +152,7 @@ int main(void)
         cmocka_unit_test(test_descendants_of_a_program_that_is_ended),
         cmocka_unit_test(test_programs),
         cmocka_unit_test(test_files),
+        cmocka_unit_test(test_files_behind_other_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

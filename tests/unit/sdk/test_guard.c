@@ -290,7 +290,7 @@ static void everybody_may_need_a_scope(void **state)
 static void mistakes_keep_a_server_from_serving(void **state)
 {
     (void)state;
-    for (int i = 0; i < 11; i++) {
+    for (int i = 0; i < 12; i++) {
         static const char *const texts[] = {
             "bay_guard: ",
             "https://host",
@@ -303,6 +303,7 @@ static void mistakes_keep_a_server_from_serving(void **state)
             "client id and client secret are wanted",
             "bay_server_guard and bay_server_identify",
             "the server has a guard",
+            "\"/dev/zero\" cannot be read: it is too long",
         };
         bay_diag diag = {.text = ""};
         bay_server *server = bay_server_new("s", "1");
@@ -323,6 +324,8 @@ static void mistakes_keep_a_server_from_serving(void **state)
             bay_guard_issuer(guard, "https://x.example", "/nowhere/keys.json");
         } else if (i == 8) {
             bay_guard_introspection(guard, ISSUER, "a", "");
+        } else if (i == 11) {
+            bay_guard_issuer(guard, "https://x.example", "/dev/zero");
         }
         if (i == 9) {
             bay_server_identify(server, anybody, NULL);
