@@ -3,7 +3,7 @@
 #include "a2a/security_internal.h"
 #include "base/check.h"
 #include "wire/base64.h"
-#include "wire/chars.h"
+#include "wire/header.h"
 #include "wire/uri.h"
 
 enum { CHALLENGE_BYTES = 4096, PRINCIPAL_BYTES = 8192 };
@@ -99,21 +99,6 @@ static bay_err api_key_of(const check *on, const scheme *by, bay_str *out)
     return is_clean(found) ? BAY_OK : BAY_ERR_DENIED;
 }
 
-/* RFC 6750 section 2.1: b64token. */
-static bool is_bearer_token(bay_str text)
-{
-    size_t len = text.len;
-    while (len > 0 && text.at[len - 1] == '=') {
-        len--;
-    }
-    for (size_t i = 0; i < len; i++) {
-        if (!char_is(text.at[i], CHAR_UNRESERVED) && text.at[i] != '+' && text.at[i] != '/') {
-            return false;
-        }
-    }
-    return len > 0;
-}
-
 /* RFC 9110 section 11.4. */
 static bay_err authorization_of(const check *on, const scheme *by, bay_str *out)
 {
@@ -132,8 +117,8 @@ static bay_err authorization_of(const check *on, const scheme *by, bay_str *out)
         return err == BAY_OK && str_find(*out, ':') == out->len ? BAY_ERR_DENIED : err;
     }
     *out = rest;
-    return !str_eq_nocase(by->field, STR("Bearer")) || is_bearer_token(rest) ? BAY_OK
-                                                                             : BAY_ERR_DENIED;
+    return !str_eq_nocase(by->field, STR("Bearer")) || header_is_token68(rest) ? BAY_OK
+                                                                               : BAY_ERR_DENIED;
 }
 
 static bay_err credential_of(const check *on, const scheme *by, bay_str *out)

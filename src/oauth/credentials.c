@@ -1,22 +1,7 @@
 /* Credentials out of a request: one, or none. What could be read in two ways is no credential. */
 #include "base/str.h"
 #include "oauth/guard_parts.h"
-#include "wire/chars.h"
-
-/* RFC 6750 section 2.1: b64token. */
-static bool is_token_text(bay_str text)
-{
-    size_t len = text.len;
-    while (len > 0 && text.at[len - 1] == '=') {
-        len--;
-    }
-    for (size_t i = 0; i < len; i++) {
-        if (!char_is(text.at[i], CHAR_UNRESERVED) && text.at[i] != '+' && text.at[i] != '/') {
-            return false;
-        }
-    }
-    return len > 0;
-}
+#include "wire/header.h"
 
 /* RFC 6750 section 2.3: URLs are logged, by proxies as well. */
 static bool has_token_in_query(bay_str query)
@@ -63,7 +48,7 @@ static void read_authorization(const oauth_guard *guard, bay_str value, credenti
     if (!out->is_dpop && !str_eq_nocase(scheme, STR("Bearer"))) {
         return;
     }
-    if (!is_token_text(rest)) {
+    if (!header_is_token68(rest)) {
         out->fault = "the Authorization field holds no token";
         return;
     }

@@ -16,6 +16,20 @@ bool header_name_is_valid(bay_str name)
     return name.len > 0 && chars_are(name, CHAR_TOKEN);
 }
 
+bool header_is_token68(bay_str text)
+{
+    size_t len = text.len;
+    while (len > 0 && text.at[len - 1] == '=') {
+        len--;
+    }
+    for (size_t i = 0; i < len; i++) {
+        if (!char_is(text.at[i], CHAR_UNRESERVED) && text.at[i] != '+' && text.at[i] != '/') {
+            return false;
+        }
+    }
+    return len > 0;
+}
+
 bool header_value_is_plain(bay_str value)
 {
     for (size_t i = 0; i < value.len; i++) {

@@ -9,6 +9,10 @@
 /* True if `name` is a field name: one or more tchar. Source: RFC 9110 section 5.6.2. */
 bool header_name_is_valid(bay_str name);
 
+/* True if `text` is a token of credentials: "Bearer" and this (b64token, which RFC 9110 section 11.2
+ * calls token68). Source: RFC 6750 section 2.1. */
+bool header_is_token68(bay_str text);
+
 /* True if MCP allows `value` in a header: visible ASCII, space and tab. Source: mcp 2026-07-28
  * basic/transports/streamable-http, Value Encoding. */
 bool header_value_is_plain(bay_str value);

@@ -325,12 +325,26 @@ static void hosts_and_origins_are_allowed_exactly(void **state)
     assert_false(header_origin_is(STR("a.example"), STR("a.example")));
 }
 
+static void tokens_of_credentials(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"a", "A-z.0_9~+/", "YTpi=", "a=="};
+    static const char *const bad[] = {"", "=", "==", "a=b", "=a", "a b", "a,b", "\"a\"", "a\xc3"};
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        assert_true(header_is_token68(str_of(good[i])));
+    }
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        assert_false(header_is_token68(str_of(bad[i])));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_travel_as_values),
         cmocka_unit_test(bad_values_are_refused),
         cmocka_unit_test(names_are_tokens),
+        cmocka_unit_test(tokens_of_credentials),
         cmocka_unit_test(content_types_match_without_parameters),
         cmocka_unit_test(tracestate_is_a_list),
         cmocka_unit_test(content_types_may_rule_json_out),
