@@ -40,8 +40,8 @@ void check_go_on(oauth_check *self)
 {
     const auth_principal *principal = NULL;
     oauth_refusal refusal = {.status = 0};
-    oauth_verdict verdict = check_advance(self, &principal, &refusal);
-    if (verdict == OAUTH_WAIT) {
+    guard_verdict verdict = check_advance(self, &principal, &refusal);
+    if (verdict == GUARD_WAIT) {
         return;
     }
     oauth_checked done = self->done;
@@ -57,7 +57,7 @@ void check_on_fetched(void *user)
 }
 
 /* Remembers the principal; takes it. */
-oauth_verdict check_believe(oauth_check *self, const auth_principal *principal, unsigned kind,
+guard_verdict check_believe(oauth_check *self, const auth_principal *principal, unsigned kind,
                             uint64_t until_ms, const auth_principal **out_principal,
                             oauth_refusal *out_refusal)
 {
@@ -69,7 +69,7 @@ oauth_verdict check_believe(oauth_check *self, const auth_principal *principal, 
 }
 
 /* It was looked at, and is not good: the same text is not looked at again for a while. */
-oauth_verdict check_disbelieve(oauth_check *self, const char *why, oauth_refusal *out)
+guard_verdict check_disbelieve(oauth_check *self, const char *why, oauth_refusal *out)
 {
     oauth_state *state = self->of->guard->state;
     token_memory_refuse(state->tokens, self->digest, self->number, state->wall());
@@ -78,7 +78,7 @@ oauth_verdict check_disbelieve(oauth_check *self, const char *why, oauth_refusal
 
 /* ---- the way of a check ---------------------------------------------------------------------- */
 
-oauth_verdict check_advance(oauth_check *self, const auth_principal **out_principal,
+guard_verdict check_advance(oauth_check *self, const auth_principal **out_principal,
                             oauth_refusal *out_refusal)
 {
     switch (self->brought.kind) {

@@ -65,7 +65,7 @@ static const char *key_fault(const oauth_check *self)
                : NULL;
 }
 
-static oauth_verdict take_key(oauth_check *self, const auth_principal **out_principal,
+static guard_verdict take_key(oauth_check *self, const auth_principal **out_principal,
                               oauth_refusal *out_refusal)
 {
     const oauth_guard *guard = self->of->guard;
@@ -88,12 +88,12 @@ static oauth_verdict take_key(oauth_check *self, const auth_principal **out_prin
     return check_believe(self, principal, KIND_KEY, until_ms, out_principal, out_refusal);
 }
 
-oauth_verdict check_advance_key(oauth_check *self, const auth_principal **out_principal,
+guard_verdict check_advance_key(oauth_check *self, const auth_principal **out_principal,
                                 oauth_refusal *out_refusal)
 {
     bay_err err = self->is_answered ? BAY_OK : ask_for_key(self);
     if (err == BAY_ERR_AGAIN) {
-        return OAUTH_WAIT;
+        return GUARD_WAIT;
     }
     err = err == BAY_OK ? self->answer : err;
     if (err == BAY_ERR_NOT_FOUND) {
@@ -132,7 +132,7 @@ static bay_err describe_certificate(oauth_check *self, bay_str subject, bay_str 
 
 /* Its URI (a workload's, such as spiffe://…) before its distinguished name. TLS verified it when
  * the connection began. */
-oauth_verdict check_advance_certificate(oauth_check *self, const auth_principal **out_principal,
+guard_verdict check_advance_certificate(oauth_check *self, const auth_principal **out_principal,
                                         oauth_refusal *out_refusal)
 {
     const oauth_guard *guard = self->of->guard;

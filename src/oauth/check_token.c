@@ -47,7 +47,7 @@ static access_rules rules_of(oauth_check *self, const oauth_guard_issuer *by,
                           .lifetime_ms = by->lifetime_ms};
 }
 
-static oauth_verdict take_claims(oauth_check *self, const oauth_guard_issuer *by,
+static guard_verdict take_claims(oauth_check *self, const oauth_guard_issuer *by,
                                  access_claims *claims, uint64_t most_ms,
                                  const auth_principal **out_principal, oauth_refusal *out_refusal)
 {
@@ -71,7 +71,7 @@ static oauth_verdict take_claims(oauth_check *self, const oauth_guard_issuer *by
     return check_believe(self, principal, kind, until_ms, out_principal, out_refusal);
 }
 
-static oauth_verdict ask_issuer(oauth_check *self, size_t issuer, oauth_refusal *out)
+static guard_verdict ask_issuer(oauth_check *self, size_t issuer, oauth_refusal *out)
 {
     oauth_issuer_link *link = self->of->issuers[issuer];
     uint32_t retry_ms = 1000;
@@ -87,7 +87,7 @@ static oauth_verdict ask_issuer(oauth_check *self, size_t issuer, oauth_refusal 
     }
     buf_fini(&url);
     return err == BAY_OK
-               ? OAUTH_WAIT
+               ? GUARD_WAIT
                : guard_refuse_busy(self->of, &self->place, retry_ms,
                                    diag.text[0] != '\0' ? diag.text
                                                         : "its issuer cannot be asked about "
@@ -106,7 +106,7 @@ static bool keeps_binding(const access_claims *token, const access_claims *answe
 }
 
 /* `token`: what the token said itself; NULL: it is opaque. */
-static oauth_verdict take_answer(oauth_check *self, size_t issuer, const access_claims *token,
+static guard_verdict take_answer(oauth_check *self, size_t issuer, const access_claims *token,
                                  const auth_principal **out_principal, oauth_refusal *out)
 {
     const oauth_guard_issuer *by = &self->of->guard->issuers[issuer];
@@ -154,10 +154,10 @@ static size_t issuer_of(const oauth_check *self, bay_str name)
     return at;
 }
 
-static oauth_verdict wait_for_keys(oauth_check *self, size_t issuer)
+static guard_verdict wait_for_keys(oauth_check *self, size_t issuer)
 {
     oauth_issuer_link_wait(self->of->issuers[issuer], &self->wait);
-    return OAUTH_WAIT;
+    return GUARD_WAIT;
 }
 
 /* Its signature, when its claims are good. BAY_ERR_AGAIN: the check waits. */
@@ -181,7 +181,7 @@ static bay_err verify(oauth_check *self, const access_token *token, size_t issue
     return err;
 }
 
-static oauth_verdict advance_jwt(oauth_check *self, const auth_principal **out_principal,
+static guard_verdict advance_jwt(oauth_check *self, const auth_principal **out_principal,
                                  oauth_refusal *out)
 {
     const oauth_guard *guard = self->of->guard;
@@ -222,7 +222,7 @@ static oauth_verdict advance_jwt(oauth_check *self, const auth_principal **out_p
                                    out);
 }
 
-oauth_verdict check_advance_token(oauth_check *self, const auth_principal **out_principal,
+guard_verdict check_advance_token(oauth_check *self, const auth_principal **out_principal,
                                   oauth_refusal *out)
 {
     const oauth_guard *guard = self->of->guard;

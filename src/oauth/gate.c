@@ -114,14 +114,14 @@ static bool turns_away(const oauth_gate *self, const auth_principal *who, front_
     return self->turns_away != NULL && self->turns_away(self->user, who, out);
 }
 
-static void on_checked(void *user, oauth_verdict verdict, const auth_principal *principal,
+static void on_checked(void *user, guard_verdict verdict, const auth_principal *principal,
                        const oauth_refusal *refusal)
 {
     gate_request *self = user;
     front_hold *hold = self->hold;
     front_refusal out = {.text = ""};
-    bool may_enter = verdict == OAUTH_GOOD && !turns_away(self->gate, principal, &out);
-    if (verdict != OAUTH_GOOD) {
+    bool may_enter = verdict == GUARD_GOOD && !turns_away(self->gate, principal, &out);
+    if (verdict != GUARD_GOOD) {
         refuse_as(self->guard, refusal, self->bases[0], self->endpoint,
                   http_exchange_arena(front_hold_request(hold)->exchange), &out);
     }
@@ -176,9 +176,9 @@ front_verdict oauth_gate_identify(oauth_gate *self, oauth_guard_link *link,
     one->endpoint = place->endpoint;
     one->guard = oauth_guard_ref(oauth_guard_link_guard(link));
     oauth_refusal refusal;
-    oauth_verdict verdict =
+    guard_verdict verdict =
         oauth_guard_check(link, request->exchange, &here, out_principal, &refusal, &one->check);
-    if (verdict == OAUTH_WAIT) {
+    if (verdict == GUARD_WAIT) {
         one->hold = front_hold_new(request, on_left, one);
         if (one->hold != NULL) {
             list_push(&self->waiting, &one->link);
@@ -187,12 +187,12 @@ front_verdict oauth_gate_identify(oauth_gate *self, oauth_guard_link *link,
         }
         oauth_check_cancel(one->check);
         (void)refuse_busy(out);
-    } else if (verdict == OAUTH_REFUSED) {
+    } else if (verdict == GUARD_REFUSED) {
         refuse_as(one->guard, &refusal, one->bases[0], one->endpoint,
                   http_exchange_arena(request->exchange), out);
     }
-    bool may_enter = verdict == OAUTH_GOOD && !turns_away(self, *out_principal, out);
-    if (verdict == OAUTH_GOOD && !may_enter) {
+    bool may_enter = verdict == GUARD_GOOD && !turns_away(self, *out_principal, out);
+    if (verdict == GUARD_GOOD && !may_enter) {
         principal_unref(*out_principal);
         *out_principal = NULL;
     }

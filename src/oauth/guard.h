@@ -119,7 +119,7 @@ typedef struct oauth_place {
     const seal_ring *ring; /* of nonces; outlives the link */
 } oauth_place;
 
-typedef enum oauth_verdict { OAUTH_GOOD, OAUTH_REFUSED, OAUTH_WAIT } oauth_verdict;
+typedef enum guard_verdict { GUARD_GOOD, GUARD_REFUSED, GUARD_WAIT } guard_verdict;
 
 /* All texts are static. */
 typedef struct oauth_refusal {
@@ -166,12 +166,12 @@ oauth_guard *oauth_guard_link_guard(const oauth_guard_link *self);
 /* Begins to fetch what the first requests need. */
 void oauth_guard_link_warm(oauth_guard_link *self);
 
-typedef void (*oauth_checked)(void *user, oauth_verdict verdict, const auth_principal *principal,
+typedef void (*oauth_checked)(void *user, guard_verdict verdict, const auth_principal *principal,
                               const oauth_refusal *refusal);
 
-/* OAUTH_GOOD: *out_principal with one reference for the caller. OAUTH_REFUSED: *out_refusal.
- * OAUTH_WAIT: *out_check, for oauth_check_wait or oauth_check_cancel, at once. */
-oauth_verdict oauth_guard_check(oauth_guard_link *self, http_exchange *exchange,
+/* GUARD_GOOD: *out_principal with one reference for the caller. GUARD_REFUSED: *out_refusal.
+ * GUARD_WAIT: *out_check, for oauth_check_wait or oauth_check_cancel, at once. */
+guard_verdict oauth_guard_check(oauth_guard_link *self, http_exchange *exchange,
                                 const oauth_place *place, const auth_principal **out_principal,
                                 oauth_refusal *out_refusal, oauth_check **out_check);
 /* `done` is called once, in a later turn, unless oauth_check_cancel comes first; the principal is

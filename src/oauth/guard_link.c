@@ -37,7 +37,7 @@ static void on_timeout(void *user)
         (void)guard_refuse_busy(self, &check->place, 1000,
                                 "its credential could not be checked in time", &refusal);
         check_free(check);
-        done(to, OAUTH_REFUSED, NULL, &refusal);
+        done(to, GUARD_REFUSED, NULL, &refusal);
     }
 }
 
@@ -73,14 +73,14 @@ static uint64_t number_of(const oauth_guard *guard, const oauth_place *place,
     return str_hash(place->endpoint, guard->seed + way * 0x9e3779b97f4a7c15U);
 }
 
-static oauth_verdict begin(oauth_guard_link *self, http_exchange *exchange,
+static guard_verdict begin(oauth_guard_link *self, http_exchange *exchange,
                            const oauth_place *place, const credentials *brought, uint64_t number,
                            const unsigned char digest[DIGEST_BYTES],
                            const auth_principal **out_principal, oauth_refusal *out_refusal,
                            oauth_check **out_check)
 {
     if (!guard_admits(self, place, out_refusal)) {
-        return OAUTH_REFUSED;
+        return GUARD_REFUSED;
     }
     oauth_check *check = check_new(self, exchange, place, brought);
     if (check == NULL) {
@@ -89,8 +89,8 @@ static oauth_verdict begin(oauth_guard_link *self, http_exchange *exchange,
     }
     check->number = number;
     memcpy(check->digest, digest, DIGEST_BYTES);
-    oauth_verdict verdict = check_advance(check, out_principal, out_refusal);
-    if (verdict == OAUTH_WAIT) {
+    guard_verdict verdict = check_advance(check, out_principal, out_refusal);
+    if (verdict == GUARD_WAIT) {
         *out_check = check;
     } else {
         check_free(check);
@@ -98,7 +98,7 @@ static oauth_verdict begin(oauth_guard_link *self, http_exchange *exchange,
     return verdict;
 }
 
-oauth_verdict oauth_guard_check(oauth_guard_link *self, http_exchange *exchange,
+guard_verdict oauth_guard_check(oauth_guard_link *self, http_exchange *exchange,
                                 const oauth_place *place, const auth_principal **out_principal,
                                 oauth_refusal *out_refusal, oauth_check **out_check)
 {
@@ -110,7 +110,7 @@ oauth_verdict oauth_guard_check(oauth_guard_link *self, http_exchange *exchange,
     *out_check = NULL;
     credentials_read(guard, exchange, place, &brought);
     if (brought.fault != NULL) {
-        oauth_verdict verdict =
+        guard_verdict verdict =
             guard_refuse(self, place, 400, "invalid_request", brought.fault, out_refusal);
         out_refusal->description = brought.fault;
         return verdict;
@@ -130,7 +130,7 @@ oauth_verdict oauth_guard_check(oauth_guard_link *self, http_exchange *exchange,
     case TOKEN_REFUSED:
         return guard_admits(self, place, out_refusal)
                    ? guard_refuse_token(self, place, "invalid_token", NULL, out_refusal)
-                   : OAUTH_REFUSED;
+                   : GUARD_REFUSED;
     default:
         break;
     }

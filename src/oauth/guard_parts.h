@@ -108,27 +108,27 @@ struct oauth_check {
     void *user;
 };
 
-/* Goes as far as it can; OAUTH_WAIT: something was begun that calls check_go_on. */
-oauth_verdict check_advance(oauth_check *self, const auth_principal **out_principal,
+/* Goes as far as it can; GUARD_WAIT: something was begun that calls check_go_on. */
+guard_verdict check_advance(oauth_check *self, const auth_principal **out_principal,
                             oauth_refusal *out_refusal);
 /* From an event: advances, and tells the owner when it is over. */
 void check_go_on(oauth_check *self);
 void check_on_fetched(void *self); /* an issuer's fetch has ended */
 void check_free(oauth_check *self);
 /* It is good until then: remembers it. Takes `principal`. */
-oauth_verdict check_believe(oauth_check *self, const auth_principal *principal, unsigned kind,
+guard_verdict check_believe(oauth_check *self, const auth_principal *principal, unsigned kind,
                             uint64_t until_ms, const auth_principal **out_principal,
                             oauth_refusal *out_refusal);
 /* It was looked at, and is not good: the same text is not looked at again for a while. */
-oauth_verdict check_disbelieve(oauth_check *self, const char *why, oauth_refusal *out);
+guard_verdict check_disbelieve(oauth_check *self, const char *why, oauth_refusal *out);
 
 /* ---- check_token.c, check_key.c -------------------------------------------------------------- */
 
-oauth_verdict check_advance_token(oauth_check *self, const auth_principal **out_principal,
+guard_verdict check_advance_token(oauth_check *self, const auth_principal **out_principal,
                                   oauth_refusal *out_refusal);
-oauth_verdict check_advance_key(oauth_check *self, const auth_principal **out_principal,
+guard_verdict check_advance_key(oauth_check *self, const auth_principal **out_principal,
                                 oauth_refusal *out_refusal);
-oauth_verdict check_advance_certificate(oauth_check *self, const auth_principal **out_principal,
+guard_verdict check_advance_certificate(oauth_check *self, const auth_principal **out_principal,
                                         oauth_refusal *out_refusal);
 
 /* An API key that is being looked up: outlives a check that is cancelled. */
@@ -141,18 +141,18 @@ typedef struct key_question {
 
 uint64_t guard_wall(const oauth_guard *self);
 /* `why` is for the log: whoever sent it learns no more than the code. NULL: not logged. */
-oauth_verdict guard_refuse(oauth_guard_link *self, const oauth_place *place, int status,
+guard_verdict guard_refuse(oauth_guard_link *self, const oauth_place *place, int status,
                            const char *error, const char *why, oauth_refusal *out);
 /* A credential that is not good: it counts against its address. */
-oauth_verdict guard_refuse_token(oauth_guard_link *self, const oauth_place *place,
+guard_verdict guard_refuse_token(oauth_guard_link *self, const oauth_place *place,
                                  const char *error, const char *why, oauth_refusal *out);
-oauth_verdict guard_refuse_busy(oauth_guard_link *self, const oauth_place *place, uint32_t retry_ms,
+guard_verdict guard_refuse_busy(oauth_guard_link *self, const oauth_place *place, uint32_t retry_ms,
                                 const char *why, oauth_refusal *out);
 /* May a credential from there be verified? */
 bool guard_admits(oauth_guard_link *self, const oauth_place *place, oauth_refusal *out);
 /* Whether whoever brings a good credential proves what it is bound to, and has the scopes of
  * everybody. Takes `principal`. */
-oauth_verdict guard_settle(oauth_guard_link *self, http_exchange *exchange,
+guard_verdict guard_settle(oauth_guard_link *self, http_exchange *exchange,
                            const oauth_place *place, const credentials *brought,
                            const auth_principal *principal, unsigned kind,
                            const auth_principal **out_principal, oauth_refusal *out_refusal);

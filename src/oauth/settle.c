@@ -28,28 +28,28 @@ static void log_refusal(oauth_guard_link *self, const oauth_place *place, const 
     }
 }
 
-oauth_verdict guard_refuse(oauth_guard_link *self, const oauth_place *place, int status,
+guard_verdict guard_refuse(oauth_guard_link *self, const oauth_place *place, int status,
                            const char *error, const char *why, oauth_refusal *out)
 {
     *out = (oauth_refusal){.status = status, .error = error, .description = ""};
     if (why != NULL) {
         log_refusal(self, place, why);
     }
-    return OAUTH_REFUSED;
+    return GUARD_REFUSED;
 }
 
 /* A credential that is not good: it counts against its address. */
-oauth_verdict guard_refuse_token(oauth_guard_link *self, const oauth_place *place,
+guard_verdict guard_refuse_token(oauth_guard_link *self, const oauth_place *place,
                                  const char *error, const char *why, oauth_refusal *out)
 {
     failure_limit_count(self->guard->state->failures, place->address, loop_now_ms(self->loop));
     return guard_refuse(self, place, 401, error, why, out);
 }
 
-oauth_verdict guard_refuse_busy(oauth_guard_link *self, const oauth_place *place, uint32_t retry_ms,
+guard_verdict guard_refuse_busy(oauth_guard_link *self, const oauth_place *place, uint32_t retry_ms,
                                 const char *why, oauth_refusal *out)
 {
-    oauth_verdict verdict = guard_refuse(self, place, 503, "", why, out);
+    guard_verdict verdict = guard_refuse(self, place, 503, "", why, out);
     out->retry_s = retry_ms / 1000 + 1;
     return verdict;
 }
@@ -76,10 +76,10 @@ static bay_str bound_to(const auth_principal *principal, bay_str pointer)
     return text;
 }
 
-static oauth_verdict refuse_proof(oauth_guard_link *self, const oauth_place *place, bay_err err,
+static guard_verdict refuse_proof(oauth_guard_link *self, const oauth_place *place, bay_err err,
                                   const bay_diag *why, oauth_refusal *out)
 {
-    oauth_verdict verdict = OAUTH_REFUSED;
+    guard_verdict verdict = GUARD_REFUSED;
     if (err == BAY_ERR_NOT_FOUND) { /* good, but for a nonce of this time */
         verdict = guard_refuse(self, place, 401, "use_dpop_nonce", NULL, out);
         if (dpop_nonce_write(place->ring, guard_wall(self->guard), out->nonce) != BAY_OK) {
@@ -126,13 +126,13 @@ static bay_err check_proof(oauth_guard_link *self, http_exchange *exchange,
     return dpop_check(brought->proof, &expected, guard->state->proofs, diag);
 }
 
-static oauth_verdict prove_key(oauth_guard_link *self, http_exchange *exchange,
+static guard_verdict prove_key(oauth_guard_link *self, http_exchange *exchange,
                                const oauth_place *place, const credentials *brought,
                                const auth_principal *principal, oauth_refusal *out)
 {
     bay_diag diag = {.text = "out of memory"};
     if (!brought->is_dpop) {
-        oauth_verdict verdict = guard_refuse_token(
+        guard_verdict verdict = guard_refuse_token(
             self, place, "invalid_token", "a token that is bound to a key came without proof", out);
         out->is_dpop = self->guard->dpop != OAUTH_DPOP_OFF;
         return verdict;
@@ -142,25 +142,25 @@ static oauth_verdict prove_key(oauth_guard_link *self, http_exchange *exchange,
         return refuse_proof(self, place, BAY_ERR_DENIED, &diag, out);
     }
     if (!guard_admits(self, place, out)) {
-        return OAUTH_REFUSED;
+        return GUARD_REFUSED;
     }
     bay_err err =
         check_proof(self, exchange, place, brought, bound_to(principal, STR("/cnf/jkt")), &diag);
-    return err == BAY_OK ? OAUTH_GOOD : refuse_proof(self, place, err, &diag, out);
+    return err == BAY_OK ? GUARD_GOOD : refuse_proof(self, place, err, &diag, out);
 }
 
-static oauth_verdict prove(oauth_guard_link *self, http_exchange *exchange,
+static guard_verdict prove(oauth_guard_link *self, http_exchange *exchange,
                            const oauth_place *place, const credentials *brought,
                            const auth_principal *principal, unsigned kind, oauth_refusal *out)
 {
     if ((kind & KIND_DPOP) != 0) {
-        oauth_verdict verdict = prove_key(self, exchange, place, brought, principal, out);
-        if (verdict != OAUTH_GOOD) {
+        guard_verdict verdict = prove_key(self, exchange, place, brought, principal, out);
+        if (verdict != GUARD_GOOD) {
             return verdict;
         }
     } else if (brought->is_dpop ||
                (self->guard->dpop == OAUTH_DPOP_REQUIRED && brought->kind == CREDENTIAL_TOKEN)) {
-        oauth_verdict verdict =
+        guard_verdict verdict =
             guard_refuse_token(self, place, "invalid_token",
                                "a token that is bound to no key came where one that "
                                "is bound is needed",
@@ -174,26 +174,26 @@ static oauth_verdict prove(oauth_guard_link *self, http_exchange *exchange,
         return guard_refuse_token(self, place, "invalid_token",
                                   "a token that is bound to a certificate came without it", out);
     }
-    return OAUTH_GOOD;
+    return GUARD_GOOD;
 }
 
-oauth_verdict guard_settle(oauth_guard_link *self, http_exchange *exchange,
+guard_verdict guard_settle(oauth_guard_link *self, http_exchange *exchange,
                            const oauth_place *place, const credentials *brought,
                            const auth_principal *principal, unsigned kind,
                            const auth_principal **out_principal, oauth_refusal *out_refusal)
 {
-    oauth_verdict verdict = OAUTH_GOOD;
+    guard_verdict verdict = GUARD_GOOD;
     const oauth_guard *guard = self->guard;
     if (kind != KIND_TOKEN || brought->is_dpop || guard->dpop == OAUTH_DPOP_REQUIRED) {
         verdict = prove(self, exchange, place, brought, principal, kind, out_refusal);
     }
-    if (verdict == OAUTH_GOOD && guard->scopes.len > 0 &&
+    if (verdict == GUARD_GOOD && guard->scopes.len > 0 &&
         !principal_has_scopes(principal, guard->scopes)) {
         verdict = guard_refuse(self, place, 403, "insufficient_scope",
                                "it lacks a scope that everybody needs", out_refusal);
         out_refusal->lacks_scope = true;
     }
-    if (verdict == OAUTH_GOOD) {
+    if (verdict == GUARD_GOOD) {
         *out_principal = principal;
     } else {
         principal_unref(principal);

@@ -64,7 +64,7 @@ typedef struct guard_rig {
     buf token;
 } guard_rig;
 
-static inline void rig_answer(guard_rig *self, http_exchange *exchange, oauth_verdict verdict,
+static inline void rig_answer(guard_rig *self, http_exchange *exchange, guard_verdict verdict,
                               const auth_principal *principal, const oauth_refusal *refusal)
 {
     http_field fields[4];
@@ -74,7 +74,7 @@ static inline void rig_answer(guard_rig *self, http_exchange *exchange, oauth_ve
     char retry[16];
     buf_init(&challenges, OAUTH_CHALLENGE_BYTES);
     buf_init(&body, GUARD_TEXT);
-    if (verdict == OAUTH_GOOD) {
+    if (verdict == GUARD_GOOD) {
         bay_str scopes = principal_scopes(principal);
         assert_false(principal_is_expired(principal, wall_ms));
         buf_printf(&body, "%s|%.*s|%.*s", principal_proof_name(principal),
@@ -102,12 +102,12 @@ static inline void rig_answer(guard_rig *self, http_exchange *exchange, oauth_ve
     buf_fini(&body);
 }
 
-static inline void rig_checked(void *user, oauth_verdict verdict, const auth_principal *principal,
+static inline void rig_checked(void *user, guard_verdict verdict, const auth_principal *principal,
                                const oauth_refusal *refusal)
 {
     guard_rig *self = user;
     http_exchange *exchange = self->waiting;
-    assert_true(verdict != OAUTH_WAIT);
+    assert_true(verdict != GUARD_WAIT);
     self->waiting = NULL;
     self->check = NULL;
     self->ends++;
@@ -129,9 +129,9 @@ static inline void rig_resource(void *user, http_exchange *exchange)
                          .address = str_of(self->address),
                          .is_by_proxy = self->is_by_proxy,
                          .ring = self->ring};
-    oauth_verdict verdict =
+    guard_verdict verdict =
         oauth_guard_check(self->link, exchange, &place, &principal, &refusal, &check);
-    if (verdict == OAUTH_WAIT) {
+    if (verdict == GUARD_WAIT) {
         self->waits++;
         self->waiting = exchange;
         self->check = check;
