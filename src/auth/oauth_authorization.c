@@ -31,7 +31,7 @@ bay_err oauth_scope_choose(oauth_client *self)
     } else {
         oauth_scopes_join(&scopes, configured.len > 0 ? configured : proposed);
     }
-    bool may_refresh = !self->settings.has_no_refresh && scopes.len > 0 &&
+    bool may_refresh = scopes.len > 0 &&
                        (self->settings.grant == OAUTH_CODE || self->settings.grant == OAUTH_DEVICE);
     if (may_refresh && scopes_have(self->server.scopes, STR("offline_access"))) {
         oauth_scopes_join(&scopes, STR("offline_access")); /* SEP-2207 */

@@ -12,7 +12,7 @@
 #include "wire/chars.h"
 #include "wire/uri.h"
 
-enum { SETTING_TEXTS = 17, SETTING_BYTES = 64 << 10 };
+enum { SETTING_TEXTS = 13, SETTING_BYTES = 64 << 10 };
 
 /* ---- the phase ------------------------------------------------------------------------------- */
 
@@ -101,7 +101,6 @@ void oauth_attempt_end(oauth_client *self)
         oauth_text_forget(texts[i]);
     }
     self->had_nonce = false;
-    self->did_register_anew = false;
     self->is_step_up = false;
 }
 
@@ -141,19 +140,15 @@ static void setting_texts(oauth_settings *self, bay_str *out[SETTING_TEXTS])
         &self->identity.id,
         &self->identity.secret,
         &self->issuer,
-        &self->authorization_endpoint,
-        &self->token_endpoint,
         &self->document_url,
         &self->name,
         &self->redirect_uri,
         &self->scope,
-        &self->audience,
         &self->extra,
         &self->idp.id,
         &self->idp.secret,
         &self->idp_issuer,
         &self->idp_token_endpoint,
-        &self->subject_token_type,
     };
     memcpy(out, texts, sizeof(texts));
 }
@@ -194,8 +189,6 @@ static bay_err settings_check(const oauth_settings *self, bay_diag *diag)
         bay_str url;
     } urls[] = {
         {"the issuer", self->issuer},
-        {"the authorization endpoint", self->authorization_endpoint},
-        {"the token endpoint", self->token_endpoint},
         {"the identity provider's issuer", self->idp_issuer},
         {"the identity provider's token endpoint", self->idp_token_endpoint},
     };
@@ -231,7 +224,7 @@ typedef struct client_text {
     size_t max;
 } client_text;
 
-enum { CLIENT_TEXTS = 21 };
+enum { CLIENT_TEXTS = 20 };
 
 static void client_texts(oauth_client *self, client_text out[CLIENT_TEXTS])
 {
@@ -254,7 +247,6 @@ static void client_texts(oauth_client *self, client_text out[CLIENT_TEXTS])
         {&self->server_nonce, OAUTH_NONCE_MOST},
         {&self->resource_nonce, OAUTH_NONCE_MOST},
         {&self->body, 4 * OAUTH_TOKEN_BYTES},
-        {&self->url, OAUTH_URL_MOST},
         {&self->basic, 4 * OAUTH_URL_MOST},
         {&self->proof, OAUTH_TOKEN_BYTES},
     };
@@ -391,15 +383,9 @@ bool oauth_keeps_going(oauth_client *self, uint64_t now_ms)
     return true;
 }
 
-static bool has_endpoints(const oauth_client *self)
-{
-    return self->settings.token_endpoint.len > 0;
-}
-
 /* A refresh, or for a grant without refresh tokens the grant anew. */
 static void renew(oauth_client *self, uint64_t now_ms)
 {
-    (void)now_ms;
     if (self->record.refresh.len > 0) {
         self->purpose = OAUTH_TO_REFRESH;
         oauth_set_phase(self, OAUTH_REREADING);
@@ -408,7 +394,7 @@ static void renew(oauth_client *self, uint64_t now_ms)
     self->purpose = OAUTH_TO_GRANT;
     if (self->has_server && now_ms < self->server_until_ms) {
         oauth_server_known(self, now_ms);
-    } else if (self->has_resource || has_endpoints(self)) {
+    } else if (self->has_resource) {
         oauth_server_begin(self, buf_view(&self->record.issuer), now_ms);
     } else {
         oauth_discovery_begin(self, now_ms);
@@ -636,13 +622,6 @@ void oauth_client_give_up(oauth_client *self, bay_err err, const char *text, uin
 const bay_diag *oauth_client_fault(const oauth_client *self)
 {
     return &self->fault;
-}
-
-void oauth_client_reset(oauth_client *self)
-{
-    if (self->phase == OAUTH_HAS_FAILED) {
-        oauth_set_phase(self, OAUTH_IDLE);
-    }
 }
 
 static bool is_resting(const oauth_client *self)

@@ -37,7 +37,6 @@ enum {
     OAUTH_STEP_UPS = 2,        /* for one request */
     OAUTH_REFUSALS = 2,        /* of tokens that were just given, for one request */
     OAUTH_ACTION_FIELDS = 8,
-    OAUTH_CHANGE_BYTES = 2 * 32,
 };
 
 typedef enum oauth_grant {
@@ -64,23 +63,17 @@ typedef struct oauth_settings {
     bay_str url;             /* what is called: the MCP endpoint, the agent */
     oauth_identity identity; /* registered beforehand; `id` empty: not */
     bay_str issuer;          /* the authorization server; "": the resource's metadata names it */
-    /* Endpoints of a server without metadata; both empty: metadata is read. */
-    bay_str authorization_endpoint, token_endpoint;
-    bay_str document_url; /* our client id metadata document; "": none */
-    bay_str name;         /* client_name of a registration */
-    bay_str redirect_uri; /* "": the carrier is asked to listen */
-    bay_str scope;        /* asked for in place of what the server proposes */
-    bay_str audience;     /* of an exchange; "": none */
+    bay_str document_url;    /* our client id metadata document; "": none */
+    bay_str name;            /* client_name of a registration */
+    bay_str redirect_uri;    /* "": the carrier is asked to listen */
+    bay_str scope;           /* asked for in place of what the server proposes */
     bay_str extra; /* further parameters as a form, for servers that need one (audience=…) */
     /* The identity provider of OAUTH_ID_JAG: its token endpoint, or its issuer. */
     oauth_identity idp;
     bay_str idp_issuer, idp_token_endpoint;
-    bay_str subject_token_type; /* "": the grant's default */
-    bool is_eager;              /* does not wait for a challenge */
-    bool has_no_resource;       /* `resource` is not sent: for servers that refuse it */
-    bool has_no_refresh;        /* a refresh token is not asked for */
-    bool wants_dpop;            /* tokens must be bound to a key */
-    bool is_modern_only;        /* no fallback to 2025-03-26: agents, configured servers */
+    bool is_eager;       /* does not wait for a challenge */
+    bool wants_dpop;     /* tokens must be bound to a key */
+    bool is_modern_only; /* no fallback to 2025-03-26: agents, configured servers */
 } oauth_settings;
 
 typedef struct oauth_client oauth_client;
@@ -140,10 +133,8 @@ void oauth_client_subject(oauth_client *self, bay_str token, uint64_t now_ms);
 void oauth_client_reread(oauth_client *self, uint64_t now_ms);
 /* The step cannot be done here: no browser, no listener, no token. */
 void oauth_client_give_up(oauth_client *self, bay_err err, const char *text, uint64_t now_ms);
-/* The same as a permanent refusal, until oauth_client_reset. */
+/* Why the last flow failed. */
 const bay_diag *oauth_client_fault(const oauth_client *self);
-/* Forgets a fault. */
-void oauth_client_reset(oauth_client *self);
 
 /* Begins now, without a challenge; with `anew` also where there are tokens (a login). */
 void oauth_client_begin(oauth_client *self, bool anew);

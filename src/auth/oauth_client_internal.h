@@ -91,12 +91,11 @@ struct oauth_client {
     jose_key *key; /* proofs of possession */
     buf server_nonce, resource_nonce;
     bool had_nonce; /* the request under way was refused once for its nonce */
-    bool did_register_anew;
 
     bay_diag fault;
 
     /* the request that `next` shows */
-    buf body, url, basic, proof;
+    buf body, basic, proof;
 };
 
 /* ---- oauth_client.c -------------------------------------------------------------------------- */

@@ -16,35 +16,10 @@ static void forget_documents(oauth_client *self)
     self->candidate = 0;
 }
 
-/* A server whose endpoints the configuration names. */
-static bool use_configured(oauth_client *self, uint64_t now_ms)
-{
-    const oauth_settings *settings = &self->settings;
-    if (settings->token_endpoint.len == 0) {
-        return false;
-    }
-    self->server = (oauth_server){
-        .issuer = settings->issuer.len > 0 ? settings->issuer : settings->token_endpoint,
-        .authorization_endpoint = settings->authorization_endpoint,
-        .token_endpoint = settings->token_endpoint,
-        .methods = OAUTH_NONE | OAUTH_BASIC | OAUTH_POST | OAUTH_PRIVATE_KEY,
-        .has_code = true,
-        .has_s256 = true,
-        .is_assumed = true,
-    };
-    self->has_server = true;
-    self->server_until_ms = now_ms + OAUTH_CACHE_MS;
-    return true;
-}
-
 void oauth_discovery_begin(oauth_client *self, uint64_t now_ms)
 {
     bay_str pointer = buf_view(&self->pointer);
     forget_documents(self);
-    if (use_configured(self, now_ms)) {
-        oauth_server_known(self, now_ms);
-        return;
-    }
     oauth_set_phase(self, OAUTH_READING_RESOURCE);
     if (pointer.len == 0) {
         bay_err err =
@@ -70,10 +45,6 @@ void oauth_server_begin(oauth_client *self, bay_str issuer, uint64_t now_ms)
         issuer = oauth_url_origin(self->settings.url);
     }
     if (self->has_server && str_eq(self->server.issuer, issuer) && now_ms < self->server_until_ms) {
-        oauth_server_known(self, now_ms);
-        return;
-    }
-    if (use_configured(self, now_ms)) {
         oauth_server_known(self, now_ms);
         return;
     }

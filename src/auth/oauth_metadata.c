@@ -31,16 +31,6 @@ unsigned oauth_method_find(bay_str name)
     return 0;
 }
 
-bay_str oauth_method_name(oauth_method method)
-{
-    for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
-        if (methods[i].method == method) {
-            return methods[i].name;
-        }
-    }
-    return (bay_str){"", 0};
-}
-
 /* The next scope of a list; `list` is what follows it. */
 static bay_str next_scope(bay_str *list)
 {

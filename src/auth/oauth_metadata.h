@@ -27,7 +27,6 @@ typedef enum oauth_method {
 
 /* The method of that name (`none`, `client_secret_basic` …), or 0. */
 unsigned oauth_method_find(bay_str name);
-bay_str oauth_method_name(oauth_method method);
 
 /* True for a URL that may be fetched, posted to or shown to a browser: https, or http to a loopback
  * host if `may_be_loopback`; with a host, without user information and fragment, at most

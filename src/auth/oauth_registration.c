@@ -113,7 +113,7 @@ static void write_registration(oauth_client *self)
     put_list(&writer, STR("grant_types"),
              is_device ? STR("urn:ietf:params:oauth:grant-type:device_code")
                        : STR("authorization_code"),
-             self->settings.has_no_refresh ? (bay_str){"", 0} : STR("refresh_token"));
+             STR("refresh_token"));
     json_key_lit(&writer, "token_endpoint_auth_method");
     json_put_str(&writer, may_be_public                               ? STR("none")
                           : (self->server.methods & OAUTH_BASIC) != 0 ? STR("client_secret_basic")

@@ -85,7 +85,7 @@ static bay_str resource_of(const oauth_client *self)
     if (self->purpose == OAUTH_TO_REFRESH || self->settings.grant == OAUTH_STORED) {
         return buf_view(&self->record.resource);
     }
-    if (self->settings.has_no_resource || self->is_legacy) {
+    if (self->is_legacy) {
         return (bay_str){"", 0};
     }
     return self->has_resource ? self->resource.resource : self->settings.url;
@@ -98,18 +98,14 @@ void oauth_put_resource(const oauth_client *self, buf *out, size_t start)
 
 static void put_exchange(const oauth_client *self, buf *form)
 {
-    bay_str type = self->settings.subject_token_type;
     bool is_jag = self->settings.grant == OAUTH_ID_JAG;
     oauth_form_put(form, 0, STR("grant_type"), grant_types[OAUTH_EXCHANGE]);
     oauth_form_put(form, 0, STR("requested_token_type"),
                    is_jag ? STR(TOKEN_TYPE "id-jag") : STR(TOKEN_TYPE "access_token"));
     oauth_form_put(form, 0, STR("subject_token"), buf_view(&self->subject));
     oauth_form_put(form, 0, STR("subject_token_type"),
-                   type.len > 0 ? type
-                   : is_jag     ? STR(TOKEN_TYPE "id_token")
-                                : STR(TOKEN_TYPE "access_token"));
-    oauth_form_put_some(form, 0, STR("audience"),
-                        is_jag ? self->server.issuer : self->settings.audience);
+                   is_jag ? STR(TOKEN_TYPE "id_token") : STR(TOKEN_TYPE "access_token"));
+    oauth_form_put_some(form, 0, STR("audience"), is_jag ? self->server.issuer : STR(""));
     oauth_put_resource(self, form, 0);
     oauth_form_put_some(form, 0, STR("scope"), buf_view(&self->wanted));
 }

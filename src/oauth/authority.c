@@ -417,11 +417,6 @@ void oauth_authority_forget(oauth_authority *self)
     oauth_client_forget(self->client);
 }
 
-void oauth_authority_reset(oauth_authority *self)
-{
-    oauth_client_reset(self->client);
-}
-
 bay_err oauth_authority_load(oauth_authority *self, bay_str record)
 {
     return oauth_client_load(self->client, record);

@@ -36,9 +36,8 @@ typedef struct oauth_authority_options {
     oauth_settings client;
     const bay_str *allow; /* addresses that metadata may lead to besides; net/address.h */
     size_t allow_count;
-    tls_context *tls;      /* borrowed */
-    bool has_receiver;     /* redirects are received on a loopback address */
-    const char *log_label; /* for the log; NULL: not said */
+    tls_context *tls;  /* borrowed */
+    bool has_receiver; /* redirects are received on a loopback address */
 } oauth_authority_options;
 
 bay_err oauth_authority_new(loop *loop, const oauth_authority_options *options,
@@ -58,8 +57,6 @@ void oauth_authority_begin(oauth_authority *self, bool anew);
 void oauth_authority_revoke(oauth_authority *self);
 /* Forgets the tokens, and keeps the client: the next request begins a login. */
 void oauth_authority_forget(oauth_authority *self);
-/* Forgets a fault: the person tries again. */
-void oauth_authority_reset(oauth_authority *self);
 
 void oauth_authority_kept(oauth_authority *self);
 /* `record` empty: nothing is kept (any more). */

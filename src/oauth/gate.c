@@ -95,8 +95,7 @@ static front_verdict refuse_busy(front_refusal *out)
 void oauth_gate_needs(const oauth_guard *guard, bay_str base, bay_str endpoint, bay_str scopes,
                       arena *memory, front_challenge *out)
 {
-    const oauth_refusal refusal = {
-        .status = 403, .error = "insufficient_scope", .description = "", .lacks_scope = true};
+    const oauth_refusal refusal = {.status = 403, .error = "insufficient_scope", .description = ""};
     put_schemes(guard, &refusal, base, endpoint, scopes, memory, out);
 }
 

@@ -47,18 +47,6 @@ void oauth_state_unref(oauth_state *self)
     }
 }
 
-static bool is_any(void *user, const token_entry *entry)
-{
-    (void)user;
-    (void)entry;
-    return true;
-}
-
-void oauth_state_forget_all(oauth_state *self)
-{
-    token_memory_forget(self->tokens, is_any, NULL);
-}
-
 static bool is_of_issuer(void *user, const token_entry *entry)
 {
     return (entry->kind & (KIND_KEY | KIND_IDENTITY)) == 0 &&
@@ -68,17 +56,6 @@ static bool is_of_issuer(void *user, const token_entry *entry)
 void oauth_state_forget_issuer(oauth_state *self, bay_str issuer)
 {
     token_memory_forget(self->tokens, is_of_issuer, &issuer);
-}
-
-static bool is_key(void *user, const token_entry *entry)
-{
-    return (entry->kind & KIND_KEY) != 0 &&
-           str_eq(principal_subject(entry->principal), *(const bay_str *)user);
-}
-
-void oauth_state_forget_key(oauth_state *self, bay_str name)
-{
-    token_memory_forget(self->tokens, is_key, &name);
 }
 
 size_t oauth_state_tokens(oauth_state *self)

@@ -52,12 +52,8 @@ typedef struct oauth_state_options {
 bay_err oauth_state_new(const oauth_state_options *options, oauth_state **out) BAY_MUST_CHECK;
 oauth_state *oauth_state_ref(oauth_state *self);
 void oauth_state_unref(oauth_state *self); /* NULL is fine */
-/* Everybody is verified anew. */
-void oauth_state_forget_all(oauth_state *self);
-/* Whose tokens are of that issuer. */
+/* Who brought a token of that issuer is verified anew. */
 void oauth_state_forget_issuer(oauth_state *self, bay_str issuer);
-/* The API key of that name (the subject of its principal). */
-void oauth_state_forget_key(oauth_state *self, bay_str name);
 size_t oauth_state_tokens(oauth_state *self); /* remembered */
 
 /* ---- guards ---------------------------------------------------------------------------------- */
@@ -127,7 +123,6 @@ typedef struct oauth_refusal {
     const char *error; /* RFC 6750 section 3.1, RFC 9449 section 7.1; "": nothing was brought */
     const char *description;      /* for a person; "" */
     bool is_dpop;                 /* about a proof, or the lack of one */
-    bool lacks_scope;             /* that everybody needs */
     uint32_t retry_s;             /* of 429 and 503 */
     char nonce[DPOP_NONCE_BYTES]; /* for DPoP-Nonce; "" */
 } oauth_refusal;
@@ -163,8 +158,6 @@ bay_err oauth_guard_link_new(loop *loop, oauth_guard *guard, oauth_key_find find
 /* Requests that wait hear no more: their owner has to end them. NULL is fine. */
 void oauth_guard_link_free(oauth_guard_link *self);
 oauth_guard *oauth_guard_link_guard(const oauth_guard_link *self);
-/* Begins to fetch what the first requests need. */
-void oauth_guard_link_warm(oauth_guard_link *self);
 
 typedef void (*oauth_checked)(void *user, guard_verdict verdict, const auth_principal *principal,
                               const oauth_refusal *refusal);

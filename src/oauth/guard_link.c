@@ -194,14 +194,3 @@ oauth_guard *oauth_guard_link_guard(const oauth_guard_link *self)
 {
     return self->guard;
 }
-
-void oauth_guard_link_warm(oauth_guard_link *self)
-{
-    for (size_t i = 0; i < self->guard->issuer_count; i++) {
-        jose_keys *keys = NULL;
-        uint32_t retry_ms = 0;
-        if (oauth_issuer_link_keys(self->issuers[i], &keys, &retry_ms) == BAY_OK) {
-            jose_keys_free(keys);
-        }
-    }
-}

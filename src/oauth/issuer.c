@@ -114,16 +114,6 @@ bay_str oauth_issuer_url(const oauth_issuer *self)
     return self->options.url;
 }
 
-void oauth_issuer_expire(oauth_issuer *self)
-{
-    pthread_mutex_lock(&self->lock);
-    self->fresh_until_ms = 0;
-    self->next_fetch_ms = 0;
-    self->is_suspect = true;
-    memset(self->unknown, 0, sizeof(self->unknown));
-    pthread_mutex_unlock(&self->lock);
-}
-
 size_t oauth_issuer_fetches(oauth_issuer *self)
 {
     pthread_mutex_lock(&self->lock);

@@ -50,9 +50,6 @@ bay_err oauth_issuer_new(const oauth_issuer_options *options, oauth_issuer **out
 oauth_issuer *oauth_issuer_ref(oauth_issuer *self); /* NULL is fine, also below */
 void oauth_issuer_unref(oauth_issuer *self);
 bay_str oauth_issuer_url(const oauth_issuer *self);
-/* Keys that were fetched are not believed without being fetched anew, as soon as they are needed;
- * if that fails they are used on. */
-void oauth_issuer_expire(oauth_issuer *self);
 size_t oauth_issuer_fetches(oauth_issuer *self); /* of key sets or metadata, since it was made */
 
 /* ---- on a loop ------------------------------------------------------------------------------- */
@@ -71,7 +68,6 @@ bay_err oauth_issuer_link_new(loop *loop, oauth_issuer *issuer, oauth_issuer_lin
                               bay_diag *diag) BAY_MUST_CHECK;
 /* Cancels its fetch (another link may begin one); those who wait hear no more. NULL is fine. */
 void oauth_issuer_link_free(oauth_issuer_link *self);
-oauth_issuer *oauth_issuer_link_issuer(const oauth_issuer_link *self);
 
 /* The keys: BAY_OK, with one reference for the caller. BAY_ERR_AGAIN: they are being fetched; wait.
  * BAY_ERR_BUSY: they cannot be had, and why was logged; not before *out_retry_ms. */

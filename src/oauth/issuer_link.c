@@ -260,11 +260,6 @@ void oauth_issuer_link_free(oauth_issuer_link *self)
     link_unref(self);
 }
 
-oauth_issuer *oauth_issuer_link_issuer(const oauth_issuer_link *self)
-{
-    return self->issuer;
-}
-
 oauth_source *oauth_issuer_link_source(const oauth_issuer_link *self)
 {
     return self->source;

@@ -191,7 +191,6 @@ guard_verdict guard_settle(oauth_guard_link *self, http_exchange *exchange,
         !principal_has_scopes(principal, guard->scopes)) {
         verdict = guard_refuse(self, place, 403, "insufficient_scope",
                                "it lacks a scope that everybody needs", out_refusal);
-        out_refusal->lacks_scope = true;
     }
     if (verdict == GUARD_GOOD) {
         *out_principal = principal;

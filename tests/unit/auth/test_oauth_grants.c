@@ -295,7 +295,7 @@ static void exchange(void **state)
     walk it;
     oauth_settings settings = {.grant = OAUTH_EXCHANGE,
                                .url = STR("https://h/mcp"),
-                               .audience = STR("api"),
+                               .extra = STR("audience=api"),
                                .identity = {.id = STR("gw"), .secret = STR("s")}};
     walk_init(&it, &settings);
     to_server(&it, "{\"issuer\":\"https://a\",\"token_endpoint\":\"https://a/token\"}");
@@ -305,8 +305,8 @@ static void exchange(void **state)
     has(&it,
         "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Atoken-exchange&requested_token_"
         "type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aaccess_token&subject_token=caller-token"
-        "&subject_token_type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aaccess_token&audience=api"
-        "&resource=https%3A%2F%2Fh%2Fmcp");
+        "&subject_token_type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aaccess_token"
+        "&resource=https%3A%2F%2Fh%2Fmcp&audience=api");
     answer(&it, 200,
            "{\"access_token\":\"x\",\"token_type\":\"Bearer\",\"issued_token_type\":"
            "\"urn:ietf:params:oauth:token-type:id_token\"}");
@@ -502,7 +502,7 @@ static void settings_that_are_wrong(void **state)
         {.url = STR("http://h/mcp")},
         {.url = STR("stdio:x")},
         {.url = STR("https://h"), .issuer = STR("http://a")},
-        {.url = STR("https://h"), .token_endpoint = STR("ftp://a")},
+        {.url = STR("https://h"), .idp_token_endpoint = STR("ftp://a")},
         {.url = STR("https://h"), .document_url = STR("http://127.0.0.1/c")},
         {.url = STR("https://h"), .grant = OAUTH_CLIENT},
         {.url = STR("https://h"), .grant = OAUTH_ID_JAG},

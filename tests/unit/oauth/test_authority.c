@@ -489,7 +489,7 @@ static void a_login_is_given_up(void **state)
     assert_int_equal(it.opened, 1);
     /* unless the person begins anew; and no listener was left */
     it.declines = false;
-    oauth_authority_reset(it.authority);
+    oauth_authority_begin(it.authority, false);
     call(&it, &other);
     turn_until(&it, it.opened == 2);
     log_in(&it);
