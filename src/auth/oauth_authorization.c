@@ -221,6 +221,16 @@ static bay_err take_device(oauth_client *self, json_val root, arena *memory, uin
     return err;
 }
 
+void oauth_device_wait(oauth_client *self, uint64_t now_ms)
+{
+    self->poll_at_ms = now_ms + self->interval_ms;
+    if (self->poll_at_ms < self->until_ms) {
+        oauth_set_phase(self, OAUTH_DEVICE_WAITING);
+    } else {
+        oauth_fail(self, now_ms, BAY_ERR_TIMEOUT, "nobody has entered the code in time");
+    }
+}
+
 void oauth_device_answered(oauth_client *self, int status, bay_str body, uint64_t now_ms)
 {
     static const json_limits limits = {OAUTH_METADATA_BYTES, 8, 1 << 10};

@@ -553,8 +553,7 @@ void oauth_client_unanswered(oauth_client *self, bay_err err, const char *text, 
     }
     if (self->phase == OAUTH_DEVICE_POLLING && bay_err_class_of(err) == BAY_ERR_CLASS_RETRY) {
         self->interval_ms *= 2; /* RFC 8628 section 3.5: a time-out slows down */
-        self->poll_at_ms = now_ms + self->interval_ms;
-        oauth_set_phase(self, OAUTH_DEVICE_WAITING);
+        oauth_device_wait(self, now_ms);
         return;
     }
     const char *who = whom[self->phase] != NULL ? whom[self->phase] : "the authorization server";

@@ -140,6 +140,8 @@ oauth_identity oauth_identity_of(const oauth_client *self);
 void oauth_authorization_begin(oauth_client *self, uint64_t now_ms);
 void oauth_device_begin(oauth_client *self, uint64_t now_ms);
 void oauth_device_action(oauth_client *self, oauth_action *out);
+/* Until the next look whether the person has entered the code, unless it expires before. */
+void oauth_device_wait(oauth_client *self, uint64_t now_ms);
 void oauth_device_answered(oauth_client *self, int status, bay_str body, uint64_t now_ms);
 /* The scope to ask for now, into `wanted`. */
 bay_err oauth_scope_choose(oauth_client *self) BAY_MUST_CHECK;

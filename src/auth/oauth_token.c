@@ -275,12 +275,7 @@ static void device_refused(oauth_client *self, int status, const oauth_error *er
     bool slows = strcmp(error->code, "slow_down") == 0;
     if (slows || strcmp(error->code, "authorization_pending") == 0) {
         self->interval_ms += slows ? 5000 : 0;
-        self->poll_at_ms = now_ms + self->interval_ms;
-        if (self->poll_at_ms < self->until_ms) {
-            oauth_set_phase(self, OAUTH_DEVICE_WAITING);
-            return;
-        }
-        oauth_fail(self, now_ms, BAY_ERR_TIMEOUT, "nobody has entered the code in time");
+        oauth_device_wait(self, now_ms);
         return;
     }
     oauth_fail_remote(self, now_ms, "the login by a code", status, error);

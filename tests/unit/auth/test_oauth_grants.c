@@ -385,6 +385,23 @@ static void a_code_on_another_device(void **state)
     to_server(&it, SERVER);
     fails(&it, "no login by a code");
     walk_fini(&it);
+    /* a server that does not answer is not asked beyond the end of the code */
+    walk_init(&it, &settings);
+    to_server(&it,
+              SERVER_OF("a", PUBLIC ",\"device_authorization_endpoint\":\"https://a/device\""));
+    asks(&it, "https://a/device");
+    answer(&it, 200,
+           "{\"device_code\":\"d\",\"user_code\":\"W\",\"verification_uri\":\"https://a/d\","
+           "\"expires_in\":30,\"interval\":5}");
+    needs(&it, OAUTH_SHOW);
+    it.now += 5000;
+    asks(&it, "https://a/token");
+    oauth_client_unanswered(it.client, BAY_ERR_TIMEOUT, "late", it.now);
+    it.now += 10000;
+    asks(&it, "https://a/token");
+    oauth_client_unanswered(it.client, BAY_ERR_TIMEOUT, "late", it.now);
+    fails(&it, "nobody has entered the code");
+    walk_fini(&it);
 }
 
 /* ---- possession ------------------------------------------------------------------------------ */
