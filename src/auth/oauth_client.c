@@ -306,6 +306,15 @@ void oauth_client_free(oauth_client *self)
 
 /* ---- the record ------------------------------------------------------------------------------ */
 
+/* One store may serve several targets, and a token goes to none but its own. Without a resource (mcp
+ * 2025-03-26) the issuer is of the target's origin. */
+static bool is_for_target(const oauth_record *record, bay_str url)
+{
+    bay_str resource = record->is_legacy ? oauth_url_origin(buf_view(&record->issuer))
+                                         : buf_view(&record->resource);
+    return resource.len == 0 || oauth_resource_covers(resource, url);
+}
+
 bay_err oauth_client_load(oauth_client *self, bay_str record)
 {
     bay_err err = oauth_record_read(&self->record, record);
@@ -313,7 +322,8 @@ bay_err oauth_client_load(oauth_client *self, bay_str record)
     bay_str configured = self->settings.issuer;
     bay_str id = self->settings.identity.id;
     bool is_ours = err == BAY_OK && (configured.len == 0 || str_eq(configured, issuer)) &&
-                   (id.len == 0 || str_eq(id, buf_view(&self->record.client_id)));
+                   (id.len == 0 || str_eq(id, buf_view(&self->record.client_id))) &&
+                   is_for_target(&self->record, self->settings.url);
     if (!is_ours && err != BAY_ERR_NOMEM) {
         oauth_record_fini(&self->record);
         oauth_record_init(&self->record);

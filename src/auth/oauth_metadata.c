@@ -244,7 +244,7 @@ static bool path_is_plain(bay_str path)
 
 /* mcp 2025-11-25 basic/authorization, and RFC 9728 section 3.3: another resource's metadata is not
  * used. */
-static bool resource_covers(bay_str resource, bay_str url)
+bool oauth_resource_covers(bay_str resource, bay_str url)
 {
     uri wide, narrow;
     if (str_eq(resource, url)) {
@@ -303,7 +303,7 @@ bay_err oauth_resource_read(bay_str text, bay_str url, arena *memory, oauth_reso
         return err;
     }
     made.is_dpop_required = json_true(json_get(root, STR("dpop_bound_access_tokens_required")));
-    if (!resource_covers(made.resource, url)) {
+    if (!oauth_resource_covers(made.resource, url)) {
         return diag_set(
             diag, BAY_ERR_DENIED,
             "the metadata is of the resource \"%.*s\", not of the server that was called",

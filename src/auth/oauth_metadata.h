@@ -57,8 +57,10 @@ typedef struct oauth_resource {
     bool is_dpop_required;
 } oauth_resource;
 
-/* Reads and checks a resource's metadata. `url` is what the client calls: `resource` must be it, or
- * of its origin with a path that contains it segment by segment.
+/* Is `url` that resource, or of its origin with a path that the resource's contains segment by
+ * segment? */
+bool oauth_resource_covers(bay_str resource, bay_str url);
+/* Reads and checks a resource's metadata. `url` is what the client calls: `resource` must cover it.
  * Owns: texts in `memory`, which `text` need not outlive. Errors: BAY_ERR_SYNTAX; BAY_ERR_DENIED:
  * it is another resource's, or names no usable authorization server; BAY_ERR_NOMEM; all with
  * `diag`. */

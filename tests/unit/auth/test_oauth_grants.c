@@ -55,6 +55,40 @@ static void another_process_renewed_it(void **state)
     buf_fini(&kept);
 }
 
+/* A program may have one store for all that it calls. */
+static void a_record_is_for_one_target(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *url;
+        bool is_kept;
+    } rows[] = {
+        {"https://h/mcp", true},    {"https://h/mcp/deeper", true}, {"https://h/mcp2", false},
+        {"https://h/", false},      {"https://h:444/mcp", false},   {"https://other/mcp", false},
+        {"https://h/a/mcp", false},
+    };
+    walk it;
+    buf kept;
+    oauth_settings settings = code_settings();
+    buf_init(&kept, ROOM);
+    walk_init(&it, &settings);
+    to_ready(&it, TOKEN ",\"refresh_token\":\"rt-1\"}");
+    assert_int_equal(oauth_record_write(oauth_client_record(it.client), &kept), BAY_OK);
+    walk_fini(&it);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        settings.url = str_of(rows[i].url);
+        walk_init(&it, &settings);
+        assert_int_equal(oauth_client_load(it.client, buf_view(&kept)), BAY_OK);
+        const oauth_record *record = oauth_client_record(it.client);
+        if ((record->access.len > 0) != rows[i].is_kept ||
+            (record->refresh.len > 0) != rows[i].is_kept) {
+            fail_msg("%s", rows[i].url);
+        }
+        walk_fini(&it);
+    }
+    buf_fini(&kept);
+}
+
 static void refreshes_that_fail(void **state)
 {
     (void)state;
@@ -584,6 +618,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tokens_are_renewed_early),
         cmocka_unit_test(another_process_renewed_it),
+        cmocka_unit_test(a_record_is_for_one_target),
         cmocka_unit_test(refreshes_that_fail),
         cmocka_unit_test(which_scope_is_asked_for),
         cmocka_unit_test(a_scope_is_lacking),
