@@ -586,8 +586,12 @@ void a2a_grpc_free(a2a_grpc *self)
     mem_free(self);
 }
 
-void a2a_grpc_close_streams(a2a_grpc *self)
+void a2a_grpc_end_streams(a2a_grpc *self, principal_test is_over, void *user)
 {
+    const a2a_fault fault =
+        is_over == NULL
+            ? (a2a_fault){A2A_E_UNAVAILABLE, "the server is ending; come back"}
+            : (a2a_fault){A2A_E_FORBIDDEN, "this caller may not have the stream any more"};
     list open;
     list_init(&open);
     for (list_link *link; (link = list_pop(&self->operations)) != NULL;) {
@@ -596,8 +600,8 @@ void a2a_grpc_close_streams(a2a_grpc *self)
     for (list_link *link; (link = list_pop(&open)) != NULL;) {
         grpc_operation *operation = CONTAINER_OF(link, grpc_operation, link);
         list_push(&self->operations, link);
-        if (operation->is_streaming && operation->exchange != NULL) {
-            a2a_fault fault = {A2A_E_UNAVAILABLE, "the server is ending; come back"};
+        if (operation->is_streaming && operation->exchange != NULL &&
+            (is_over == NULL || is_over(user, operation->call.principal))) {
             conclude(operation, &fault, NULL);
             say_gone(operation);
         }

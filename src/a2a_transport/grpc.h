@@ -32,8 +32,9 @@ bool a2a_grpc_is_request(const http_exchange *exchange);
  * with a2a_exchange_ops, or is NULL if it is answered already. `principal` is the caller, borrowed.
  */
 void a2a_grpc_request(a2a_grpc *self, http_exchange *exchange, const auth_principal *principal);
-/* Open streams end with UNAVAILABLE (before a drain); clients reconnect. */
-void a2a_grpc_close_streams(a2a_grpc *self);
+/* The open streams of callers of whom this says true end with PERMISSION_DENIED. NULL: all of them,
+ * with UNAVAILABLE (before a drain); clients reconnect. */
+void a2a_grpc_end_streams(a2a_grpc *self, principal_test is_over, void *user);
 
 /* A gRPC answer to a request that a2a_grpc_request does not get (Host, Origin, identification). */
 void a2a_grpc_refuse(http_exchange *exchange, const a2a_fault *fault,

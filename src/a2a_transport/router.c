@@ -202,10 +202,16 @@ void a2a_http_router_free(a2a_http_router *self)
     mem_free(self);
 }
 
+void a2a_http_router_end_streams(a2a_http_router *self, principal_test is_over, void *user)
+{
+    http_replies_end(&self->replies, is_over, user);
+    a2a_grpc_end_streams(self->grpc, is_over, user);
+}
+
 void a2a_http_router_close_streams(a2a_http_router *self)
 {
     http_replies_close(&self->replies);
-    a2a_grpc_close_streams(self->grpc);
+    a2a_grpc_end_streams(self->grpc, NULL, NULL);
 }
 
 bool a2a_http_router_has_grpc(void)

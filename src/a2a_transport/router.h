@@ -81,6 +81,8 @@ bool a2a_http_router_has_grpc(void);
  * "host:port" if the port decides about TLS (a2a_transport/grpc_link.h), otherwise with its scheme.
  * Nothing without gRPC, or if `base` is not a URL. */
 void a2a_http_router_write_grpc(bay_str base, buf *out);
+/* The open streams of callers of whom this says true end. Tasks go on. */
+void a2a_http_router_end_streams(a2a_http_router *self, principal_test is_over, void *user);
 /* Open streams end (before a drain); clients reconnect. */
 void a2a_http_router_close_streams(a2a_http_router *self);
 

@@ -438,7 +438,7 @@ bool a2a_http_router_call(a2a_http_router *self, http_exchange *exchange,
     if (self->options.origin != NULL) {
         operation->call.origin = self->options.origin(self->options.user, exchange);
     }
-    http_reply_begin(&operation->reply, &self->replies, &reply_ops, exchange);
+    http_reply_begin(&operation->reply, &self->replies, &reply_ops, exchange, principal);
     a2a_fault fault = {A2A_E_FORBIDDEN, ""};
     front_challenge challenge = {.retry = STR("")};
     if (self->options.admit != NULL &&

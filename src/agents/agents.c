@@ -683,6 +683,11 @@ bay_err agents_set(agents *self, const agents_entry *entries, size_t count, bay_
     return first;
 }
 
+void agents_end_streams(agents *self, principal_test is_over, void *user)
+{
+    a2a_http_router_end_streams(self->router, is_over, user);
+}
+
 void agents_close_streams(agents *self)
 {
     a2a_http_router_close_streams(self->router);

@@ -80,6 +80,8 @@ bool agents_serve_grpc(agents *self, http_exchange *exchange, const auth_princip
 /* What the front refuses at a path of theirs, in A2A's words. */
 void agents_refuse(agents *self, http_exchange *exchange, bay_str rest,
                    const front_refusal *refusal);
+/* The open streams of callers of whom this says true end. */
+void agents_end_streams(agents *self, principal_test is_over, void *user);
 /* Open streams end (before a drain). */
 void agents_close_streams(agents *self);
 /* The engine whose tools are the skills of a remote agent; NULL: there is no such agent, or no

@@ -41,6 +41,9 @@ enum {
 
 typedef struct auth_principal auth_principal;
 
+/* What somebody asks of principals. `who` may be NULL. */
+typedef bool (*principal_test)(void *user, const auth_principal *who);
+
 /* What a principal is made of; everything is copied. */
 typedef struct principal_parts {
     principal_proof proof;

@@ -147,6 +147,8 @@ static http_exchange *detach(http_reply *self)
     list_remove(&self->opened_link);
     http_exchange_set_user(exchange, NULL);
     self->exchange = NULL;
+    principal_unref(self->principal);
+    self->principal = NULL;
     return exchange;
 }
 
@@ -184,6 +186,23 @@ void http_replies_close(http_replies *self)
     }
 }
 
+void http_replies_end(http_replies *self, principal_test is_over, void *user)
+{
+    list asked; /* as above */
+    list_init(&asked);
+    list_link *link;
+    while ((link = list_pop(&self->streaming)) != NULL) {
+        list_push(&asked, link);
+        http_reply *one = CONTAINER_OF(link, http_reply, link);
+        if (is_over(user, one->principal)) {
+            one->ops->expired(one);
+        }
+    }
+    while ((link = list_pop(&asked)) != NULL) {
+        list_push(&self->streaming, link);
+    }
+}
+
 /* ---- one ------------------------------------------------------------------------------------- */
 
 static void http_reply_on_closed(void *user, http_exchange *exchange, bool is_complete)
@@ -205,12 +224,13 @@ static void on_drained(void *user, http_exchange *exchange)
 static const http_owner_ops reply_owner = {.closed = http_reply_on_closed, .drained = on_drained};
 
 void http_reply_begin(http_reply *self, http_replies *among, const http_reply_ops *ops,
-                      http_exchange *exchange)
+                      http_exchange *exchange, const auth_principal *principal)
 {
     *self = (http_reply){.owner = &reply_owner,
                          .among = among,
                          .ops = ops,
                          .exchange = exchange,
+                         .principal = principal_ref(principal),
                          .written_ms = loop_now_ms(among->loop)};
     list_push(&among->waiting, &self->link);
     http_exchange_set_user(exchange, self);

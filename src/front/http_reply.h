@@ -9,6 +9,7 @@
 #ifndef FRONT_HTTP_REPLY_H
 #define FRONT_HTTP_REPLY_H
 
+#include "auth/principal.h"
 #include "base/buf.h"
 #include "base/list.h"
 #include "http/http_server.h"
@@ -33,8 +34,8 @@ typedef struct http_reply_ops {
     /* It has waited for as long as a stream may be quiet: the time to begin one, if that can be.
      * Said again and again. May be NULL. */
     void (*quiet)(http_reply *self);
-    /* This stream has said nothing, or lasted, for too long. Said again for one that is silent. May
-     * call http_reply_end, now or later. */
+    /* This stream has said nothing, or lasted, for too long, or its caller may not have it any more.
+     * Said again for one that is silent. May call http_reply_end, now or later. */
     void (*expired)(http_reply *self);
 } http_reply_ops;
 
@@ -66,6 +67,7 @@ struct http_reply {
     http_replies *among;
     http_exchange *exchange; /* NULL: over */
     const http_reply_ops *ops;
+    const auth_principal *principal; /* whose it is; counted */
     uint64_t written_ms; /* last bytes; while it waits: since when, or when it was last told */
     uint64_t spoke_ms;   /* last event */
     uint64_t opened_ms;
@@ -81,9 +83,12 @@ void http_replies_fini(http_replies *self);
 /* Runs `close` of every open stream once. */
 void http_replies_close(http_replies *self);
 
-/* Takes the exchange's user pointer. */
+/* Runs `expired` of every open stream of whose caller this says true. */
+void http_replies_end(http_replies *self, principal_test is_over, void *user);
+
+/* Takes the exchange's user pointer, and a reference to its caller. */
 void http_reply_begin(http_reply *self, http_replies *among, const http_reply_ops *ops,
-                      http_exchange *exchange);
+                      http_exchange *exchange, const auth_principal *principal);
 
 /* A whole reply. `json` empty: no body. `session` non-empty: the field Mcp-Session-Id. `detail`
  * non-empty: with 403 the scopes that the caller lacks, for the challenge; else the field Allow.

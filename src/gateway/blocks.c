@@ -30,6 +30,8 @@ struct gateway_blocks {
     bool is_known;
     bool has_failed; /* and the log said so */
     reading *under_way;
+    void (*read)(void *user); /* NULL: nobody watches */
+    void *user;
 };
 
 static int compare(const void *one, const void *other)
@@ -103,6 +105,9 @@ static void conclude(reading *self, bay_err err)
     }
     reading_free(self);
     read_later(of);
+    if (err == BAY_OK && of->count > 0 && of->read != NULL) {
+        of->read(of->user);
+    }
 }
 
 static void on_rows(void *user, const store_result *result)
@@ -161,6 +166,12 @@ bay_err gateway_blocks_new(loop *on, store *rows, gateway_blocks **out)
     }
     *out = self;
     return BAY_OK;
+}
+
+void gateway_blocks_watch(gateway_blocks *self, void (*read)(void *user), void *user)
+{
+    self->read = read;
+    self->user = user;
 }
 
 void gateway_blocks_free(gateway_blocks *self)

@@ -16,6 +16,9 @@ typedef struct gateway_blocks gateway_blocks;
 bay_err gateway_blocks_new(loop *on, store *rows, gateway_blocks **out) BAY_MUST_CHECK;
 void gateway_blocks_free(gateway_blocks *self); /* NULL is fine; before the store closes */
 
+/* `read` runs after each time that somebody is found to be blocked: streams that are open have to
+ * end. */
+void gateway_blocks_watch(gateway_blocks *self, void (*read)(void *user), void *user);
 /* Reads the rows again, unless it does already: a timer's function. */
 void gateway_blocks_refresh(void *self);
 

@@ -255,6 +255,7 @@ bay_err worker_init(worker *self, gateway *owner, uint32_t index, bay_diag *diag
     if (err == BAY_OK) {
         err = worker_agents_init(self, diag);
     }
+    worker_watch_blocks(self);
     return err == BAY_OK
                ? BAY_OK
                : diag_set(diag, err, "a worker could not be set up: %s", bay_err_text(err));

@@ -175,6 +175,9 @@ void worker_close_proxies(worker *self, size_t *open);
 void worker_upstreams_free(worker *self);
 void worker_fini(worker *self);
 
+/* worker_auth.c: streams of callers who are blocked meanwhile end. */
+void worker_watch_blocks(worker *self);
+
 /* door.c */
 void worker_door_init(worker *self);
 void worker_door_fini(worker *self);

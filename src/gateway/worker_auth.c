@@ -213,6 +213,29 @@ static bool turns_away(void *user, const auth_principal *who, front_refusal *out
     return true;
 }
 
+static bool is_blocked(void *user, const auth_principal *who)
+{
+    return who != NULL && gateway_blocks_have(((worker *)user)->blocks, who) == BLOCKS_YES;
+}
+
+static void on_blocked(void *user)
+{
+    worker *self = user;
+    if (self->mcp_http_router != NULL) {
+        mcp_http_router_end_streams(self->mcp_http_router, is_blocked, self);
+    }
+    if (self->agents != NULL) {
+        agents_end_streams(self->agents, is_blocked, self);
+    }
+}
+
+void worker_watch_blocks(worker *self)
+{
+    if (self->blocks != NULL) {
+        gateway_blocks_watch(self->blocks, on_blocked, self);
+    }
+}
+
 /* ---- life ------------------------------------------------------------------------------------ */
 
 bay_err worker_auth_new(worker *of, const gateway_auth *auth, store *keys, worker_auth **out,

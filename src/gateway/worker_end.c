@@ -111,6 +111,7 @@ void worker_end_endpoints(worker *self)
     self->auth = NULL;
     if (self->mcp_http_router != NULL) {
         mcp_http_router_free(self->mcp_http_router);
+        self->mcp_http_router = NULL;
     }
     agents_free(self->agents);
     self->agents = NULL;

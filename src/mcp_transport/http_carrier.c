@@ -128,7 +128,8 @@ void http_carriers_fini(http_carriers *self)
     }
 }
 
-http_carrier *http_carrier_new(http_carriers *home, http_exchange *exchange)
+http_carrier *http_carrier_new(http_carriers *home, http_exchange *exchange,
+                               const auth_principal *principal)
 {
     list_link *link = list_pop(&home->spare);
     http_carrier *self;
@@ -140,7 +141,7 @@ http_carrier *http_carrier_new(http_carriers *home, http_exchange *exchange)
     }
     if (self != NULL) {
         *self = (http_carrier){.back.carrier.ops = &carrier_ops, .home = home};
-        http_reply_begin(&self->reply, home->replies, &reply_ops, exchange);
+        http_reply_begin(&self->reply, home->replies, &reply_ops, exchange, principal);
     }
     return self;
 }

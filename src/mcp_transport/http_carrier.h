@@ -25,7 +25,8 @@ void http_carriers_fini(http_carriers *self); /* after http_replies_fini */
 
 /* NULL: out of memory. It is released by itself after its last call, or when the peer disconnects.
  */
-http_carrier *http_carrier_new(http_carriers *home, http_exchange *exchange);
+http_carrier *http_carrier_new(http_carriers *home, http_exchange *exchange,
+                               const auth_principal *principal);
 
 /* The home of a carrier that was made here. */
 http_carriers *http_carrier_home(mcp_carrier *carrier);

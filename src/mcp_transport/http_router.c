@@ -105,7 +105,7 @@ static void http_router_serve(mcp_http_router *self, http_exchange *exchange, mc
         return;
     }
     bool may_return = session_id.len == 0 && self->peer_count > 1 && self->options.home != NULL;
-    http_carrier *carrier = http_carrier_new(&self->carriers, exchange);
+    http_carrier *carrier = http_carrier_new(&self->carriers, exchange, principal);
     if (carrier == NULL) {
         http_exchange_reply(exchange, 503, NULL, 0, STR(""));
         return;
@@ -245,6 +245,11 @@ void mcp_http_router_set_peers(mcp_http_router *self, mcp_http_router *const *ro
         self->peers[i] = loop_mailbox_ref(routers[i]->mailbox);
     }
     self->peer_count = count;
+}
+
+void mcp_http_router_end_streams(mcp_http_router *self, principal_test is_over, void *user)
+{
+    http_replies_end(&self->replies, is_over, user);
 }
 
 void mcp_http_router_close_streams(mcp_http_router *self)

@@ -71,6 +71,8 @@ void mcp_http_router_serve_message(mcp_http_router *self, http_exchange *exchang
 void mcp_http_router_set_peers(mcp_http_router *self, mcp_http_router *const *routers,
                                size_t count);
 
+/* Ends the open streams of callers of whom this says true. Calls under way go on. */
+void mcp_http_router_end_streams(mcp_http_router *self, principal_test is_over, void *user);
 /* Ends open streams cleanly (before a drain). */
 void mcp_http_router_close_streams(mcp_http_router *self);
 

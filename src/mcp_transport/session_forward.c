@@ -384,7 +384,7 @@ void session_forward_exchange(mcp_http_router *router, http_exchange *exchange, 
         loop_pair_close(&self->pair, LOOP_PAIR_NEAR, NULL);
         return;
     }
-    http_reply_begin(&self->reply, &router->replies, &reply_ops, exchange);
+    http_reply_begin(&self->reply, &router->replies, &reply_ops, exchange, principal);
     if (loop_pair_begin(&self->pair) != BAY_OK) {
         http_reply_answer(&self->reply, 503, STR(""), STR(""), STR(""));
         loop_pair_close(&self->pair, LOOP_PAIR_NEAR, NULL);

@@ -162,7 +162,7 @@ void sse_2024_open(mcp_http_router *router, mcp_server *engine, http_exchange *e
     if (err == BAY_OK) {
         mcp_connection_identify(self->engine, self->principal);
     }
-    http_reply_begin(&self->reply, &router->replies, &reply_ops, exchange);
+    http_reply_begin(&self->reply, &router->replies, &reply_ops, exchange, principal);
     if (err != BAY_OK) {
         http_reply_answer(&self->reply, 503, STR(""), STR(""), STR(""));
         connection_free(self);

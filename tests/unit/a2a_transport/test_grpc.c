@@ -421,6 +421,12 @@ static void test_a_slow_reader_holds_the_service_back(void **state)
     rig_end(&on);
 }
 
+static bool says(void *user, const auth_principal *who)
+{
+    (void)who;
+    return *(bool *)user;
+}
+
 static void test_who_leaves(void **state)
 {
     (void)state;
@@ -447,13 +453,27 @@ static void test_who_leaves(void **state)
                      BAY_OK);
     UNTIL(&on, is_over(&out) && on.gone == 3);
     assert_int_equal(out.fault.error, A2A_E_DEADLINE);
+    /* Streams of callers who may not have them any more. */
+    assert_int_equal(
+        try_send(&out, &on, A2A_1_0, "", A2A_SUBSCRIBE_TO_TASK, "{\"id\":\"open\"}", &limits),
+        BAY_OK);
+    UNTIL(&on, out.events == 1);
+    int gone = on.gone;
+    bool is_over_now = false;
+    a2a_grpc_end_streams(on.grpc, says, &is_over_now);
+    assert_int_equal(on.gone, gone);
+    is_over_now = true;
+    a2a_grpc_end_streams(on.grpc, says, &is_over_now);
+    assert_int_equal(on.gone, gone + 1);
+    UNTIL(&on, is_over(&out));
+    assert_int_equal(out.fault.error, A2A_E_FORBIDDEN);
     /* The server ends its streams. */
     assert_int_equal(
         try_send(&out, &on, A2A_1_0, "", A2A_SUBSCRIBE_TO_TASK, "{\"id\":\"open\"}", &limits),
         BAY_OK);
     UNTIL(&on, out.events == 1);
-    a2a_grpc_close_streams(on.grpc);
-    assert_int_equal(on.gone, 4);
+    a2a_grpc_end_streams(on.grpc, NULL, NULL);
+    assert_int_equal(on.gone, 5);
     UNTIL(&on, is_over(&out));
     assert_int_equal(out.fault.error, A2A_E_UNAVAILABLE);
     /* The connection breaks. */
@@ -463,7 +483,7 @@ static void test_who_leaves(void **state)
     UNTIL(&on, out.events == 1);
     http_server_free(on.server);
     on.server = NULL;
-    assert_int_equal(on.gone, 5);
+    assert_int_equal(on.gone, 6);
     UNTIL(&on, is_over(&out));
     assert_int_equal(out.failures, 1);
     rig_end(&on);

@@ -478,6 +478,57 @@ static void who_is_blocked_stays_out(void **state)
     rig_close(&self);
 }
 
+/* A stream that says what changes, in the newest revision and over HTTP+SSE. */
+static void open_stream(client *one, const gateway_rig *self, bool is_sse, const char *key)
+{
+    char text[600];
+    client_open(one, self);
+    if (is_sse) {
+        (void)snprintf(text, sizeof(text),
+                       "GET /sse HTTP/1.1\r\nHost: 127.0.0.1:%u\r\nX-API-Key: %s\r\n\r\n",
+                       gateway_port(self->gateway), key);
+        (void)client_send(one, text);
+        client_wait_for(one, "event: endpoint");
+        return;
+    }
+    (void)snprintf(text, sizeof(text),
+                   "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: subscriptions/listen\r\n"
+                   "X-API-Key: %s\r\n",
+                   key);
+    client_post(one, "/mcp", text,
+                "{'jsonrpc':'2.0','id':9,'method':'subscriptions/listen','params':{"
+                "'notifications':{'toolsListChanged':true}," RIG_META "}}}");
+    client_wait_for(one, "notifications/subscriptions/acknowledged");
+}
+
+static void streams_of_who_is_blocked_end(void **state)
+{
+    (void)state;
+    gateway_rig self;
+    client streams[2][2];
+    char keys[2][API_KEY_BYTES], block[DIGEST_TEXT_BYTES + 1];
+    assert_int_equal(block_key(STR("mallet"), block), BAY_OK);
+    make_key("mallet", 0, keys[0]);
+    make_key("alice", 0, keys[1]);
+    open_gateway(&self, "{" TIMES "'store':'%s','auth':{'apiKeys':true}," SERVERS "}", store_path);
+    for (int i = 0; i < 2; i++) {
+        open_stream(&streams[i][0], &self, false, keys[i]);
+        open_stream(&streams[i][1], &self, true, keys[i]);
+    }
+    put_row(STR(BLOCK_TABLE), str_of(block), STR("mallet"));
+    for (int k = 0; k < 2; k++) {
+        client_wait_for(&streams[0][k], "\r\n0\r\n\r\n"); /* within 5 s */
+        assert_null(client_find(&streams[1][k], "\r\n0\r\n\r\n"));
+        struct pollfd more = {.fd = streams[1][k].fd, .events = POLLIN};
+        assert_int_equal(poll(&more, 1, 0), 0);
+    }
+    for (int i = 0; i < 2; i++) {
+        client_close(&streams[i][0]);
+        client_close(&streams[i][1]);
+    }
+    rig_close(&self);
+}
+
 /* ---- more ------------------------------------------------------------------------------------ */
 
 /* What is demanded is declared: the caller of an agent reads it in the card. */
@@ -611,6 +662,7 @@ int main(void)
         cmocka_unit_test(a_profile_may_demand_other_things),
         cmocka_unit_test(an_api_key_is_as_good_as_its_row),
         cmocka_unit_test(who_is_blocked_stays_out),
+        cmocka_unit_test(streams_of_who_is_blocked_end),
         cmocka_unit_test(cards_declare_what_callers_bring),
         cmocka_unit_test(an_address_that_fails_often_waits),
         cmocka_unit_test(a_reload_changes_who_comes_in),

@@ -96,6 +96,28 @@ static void close_rig(rig *self)
     loop_free(self->loop);
 }
 
+static void count(void *user)
+{
+    ++*(int *)user;
+}
+
+static void who_watches_hears_of_it(void **state)
+{
+    (void)state;
+    rig self;
+    int reads = 0;
+    open_rig(&self);
+    assert_int_equal(gateway_blocks_new(self.loop, self.rows, &self.blocks), BAY_OK);
+    gateway_blocks_watch(self.blocks, count, &reads);
+    gateway_blocks_refresh(self.blocks);
+    block(&self, "mallory", true);
+    assert_int_equal(reads, 0); /* nobody was */
+    gateway_blocks_refresh(self.blocks);
+    block(&self, "ann", true);
+    assert_int_equal(reads, 1);
+    close_rig(&self);
+}
+
 static void what_the_rows_say_counts(void **state)
 {
     (void)state;
@@ -181,8 +203,11 @@ static void it_may_go_while_it_reads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_the_rows_say_counts),  cmocka_unit_test(many_are_read),
-        cmocka_unit_test(what_cannot_be_read_stays), cmocka_unit_test(unread_rows_let_nobody_in),
+        cmocka_unit_test(who_watches_hears_of_it),
+        cmocka_unit_test(what_the_rows_say_counts),
+        cmocka_unit_test(many_are_read),
+        cmocka_unit_test(what_cannot_be_read_stays),
+        cmocka_unit_test(unread_rows_let_nobody_in),
         cmocka_unit_test(it_may_go_while_it_reads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
