@@ -340,7 +340,7 @@ static void exchange(void **state)
         "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Atoken-exchange&requested_token_"
         "type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aaccess_token&subject_token=caller-token"
         "&subject_token_type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aaccess_token"
-        "&resource=https%3A%2F%2Fh%2Fmcp&audience=api");
+        "&resource=https%3A%2F%2Fh%2Fmcp&scope=read&audience=api");
     answer(&it, 200,
            "{\"access_token\":\"x\",\"token_type\":\"Bearer\",\"issued_token_type\":"
            "\"urn:ietf:params:oauth:token-type:id_token\"}");
