@@ -153,11 +153,12 @@ static void make_proxies(reload *self, worker *on)
     }
 }
 
-/* Nothing of it changed: requests whose check waits go on waiting. */
+/* Nothing of it changed: requests whose check waits go on waiting. With other keys they are answered
+ * 503, because the ring of their nonces goes. */
 static bool keeps_auth(const reload *self, const worker *on)
 {
     return self->auth == NULL || on->server == NULL ||
-           (on->auth != NULL && worker_auth_of(on->auth) == self->auth);
+           (on->auth != NULL && worker_auth_of(on->auth) == self->auth && self->ring == NULL);
 }
 
 /* Without it nobody comes in: the earlier guards may let in whom the new ones refuse. */

@@ -612,6 +612,81 @@ static void a_reload_changes_who_comes_in(void **state)
     rig_close(&self);
 }
 
+/* ---- keys that are rotated while a check waits ----------------------------------------------- */
+
+#define JWK                                                                                        \
+    "{\"kid\":\"k1\",\"kty\":\"EC\",\"crv\":\"P-256\",\"x\":\"" RIG_EC_X "\",\"y\":\"" RIG_EC_Y    \
+    "\"}"
+
+/* A token that is bound to the rig's key, and the proof for a call. */
+static const char *bound_for(const gateway_rig *self)
+{
+    static char fields[TEXT_BYTES];
+    char claims[1000], ath[64];
+    unsigned char digest[DIGEST_BYTES];
+    buf hash = {.at = ath, .cap = sizeof(ath) - 1, .max = sizeof(ath) - 1};
+    buf proof;
+    bay_str token = str_from(
+        str_of(token_for(self, "/mcp",
+                         ",\"cnf\":{\"jkt\":\"oKIywvGUpTVTyxMQ3bwIIeQUudfr_CkLMjCE19ECD-U\"}")),
+        sizeof("Authorization: Bearer ") - 1);
+    token = str_head(token, str_find(token, '\r'));
+    assert_int_equal(digest_bytes(token, digest), BAY_OK);
+    rig_encode(&hash, (bay_str){(const char *)digest, sizeof(digest)});
+    (void)snprintf(
+        claims, sizeof(claims),
+        "{\"jti\":\"j\",\"htm\":\"POST\",\"htu\":\"http://127.0.0.1:%u/mcp\",\"iat\":%lld,"
+        "\"ath\":\"%.*s\",\"nonce\":\"stale\"}",
+        gateway_port(self->gateway), (long long)(loop_time_ms() / 1000), BAY_STR(buf_view(&hash)));
+    EVP_PKEY *key = rig_ec_key();
+    buf_init(&proof, RIG_TEXT);
+    rig_token(key, "{\"typ\":\"dpop+jwt\",\"alg\":\"ES256\",\"jwk\":" JWK "}", claims, &proof);
+    (void)snprintf(fields, sizeof(fields), "Authorization: DPoP %.*s\r\nDPoP: %.*s\r\n",
+                   BAY_STR(token), BAY_STR(buf_view(&proof)));
+    buf_fini(&proof);
+    EVP_PKEY_free(key);
+    return fields;
+}
+
+#define NONCES(port, key)                                                                          \
+    "{" TIMES "'keys':['" key "'],'auth':{'issuers':{'acme':{'url':'" ISSUER                       \
+    "','keys':'http://127.0.0.1:%u/jwks'}},'dpop':'accept','dpopNonces':true}," SERVERS "}",       \
+        port
+
+static void keys_that_go_take_the_checks_that_need_them_along(void **state)
+{
+    (void)state;
+    static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+                                 "Connection: close\r\n\r\n{\"keys\":[" JWK "]}";
+    gateway_rig self;
+    client one;
+    char fields[TEXT_BYTES], request[2000];
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof(at);
+    int issuer = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(issuer, (struct sockaddr *)&at, sizeof(at)), 0);
+    assert_int_equal(listen(issuer, 4), 0);
+    assert_int_equal(getsockname(issuer, (struct sockaddr *)&at, &len), 0);
+    unsigned port = ntohs(at.sin_port);
+    open_gateway(&self,
+                 NONCES(port, "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"));
+    (void)snprintf(fields, sizeof(fields),
+                   "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/list\r\n%s",
+                   bound_for(&self));
+    client_open(&one, &self);
+    client_post(&one, "/mcp", fields,
+                "{'jsonrpc':'2.0','id':1,'method':'tools/list','params':{" RIG_META "}}}");
+    int asks = accept(issuer, NULL, NULL);
+    assert_true(recv(asks, request, sizeof(request), 0) > 0);
+    reload(&self, NONCES(port, "100102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"));
+    (void)send(asks, answer, sizeof(answer) - 1, MSG_NOSIGNAL);
+    close(asks);
+    assert_int_equal(client_reply(&one), 503);
+    client_close(&one);
+    rig_close(&self);
+    close(issuer); /* it was there when the rig counted descriptors */
+}
+
 static void from_elsewhere_the_address_must_be_said(void **state)
 {
     (void)state;
@@ -666,6 +741,7 @@ int main(void)
         cmocka_unit_test(cards_declare_what_callers_bring),
         cmocka_unit_test(an_address_that_fails_often_waits),
         cmocka_unit_test(a_reload_changes_who_comes_in),
+        cmocka_unit_test(keys_that_go_take_the_checks_that_need_them_along),
         cmocka_unit_test(from_elsewhere_the_address_must_be_said),
     };
     loop *warm = NULL; /* what libuv opens once is open before anything is counted */
