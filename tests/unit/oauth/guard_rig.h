@@ -357,4 +357,13 @@ static inline answer rig_ask_with(guard_rig *self, const char *target, const cha
     return rig_ask(self, target, fields);
 }
 
+/* With tokens of one issuer, and nothing else. */
+static inline void begin_with_tokens(guard_rig *self)
+{
+    rig_begin(self);
+    oauth_guard_options options = {.has_keys = false};
+    oauth_guard_issuer issuer = rig_issuer();
+    rig_guard(self, &options, &issuer);
+}
+
 #endif

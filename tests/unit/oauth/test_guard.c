@@ -8,14 +8,6 @@
     "WWW-Authenticate: Bearer " members "resource_metadata=\"https://rs.example/meta\"\r\n"
 #define INVALID CHALLENGE("error=\"invalid_token\", ")
 
-static void begin_with_tokens(guard_rig *self)
-{
-    rig_begin(self);
-    oauth_guard_options options = {.has_keys = false};
-    oauth_guard_issuer issuer = rig_issuer();
-    rig_guard(self, &options, &issuer);
-}
-
 static void expect(const answer *got, int status, const char *head)
 {
     if (got->status != status || (head != NULL && strstr(got->head, head) == NULL)) {
@@ -807,50 +799,7 @@ static void tokens_of_an_issuer_can_be_forgotten(void **state)
     rig_end(&self);
 }
 
-/* ---- what is told ---------------------------------------------------------------------------- */
-
-static void metadata_of_a_resource(void **state)
-{
-    (void)state;
-    guard_rig self;
-    buf out;
-    begin_with_tokens(&self);
-    buf_init(&out, GUARD_TEXT);
-    oauth_metadata_write(self.guard, STR("https://rs.example"), STR("/mcp/a"), STR("read write"),
-                         STR("A \"b\""), &out);
-    assert_true(str_eq(buf_view(&out),
-                       STR("{\"resource\":\"https://rs.example/mcp/a\",\"authorization_servers\":["
-                           "\"" ISSUER "\"],\"scopes_supported\":[\"read\",\"write\"],"
-                           "\"bearer_methods_supported\":[\"header\"],\"resource_name\":\"A "
-                           "\\\"b\\\"\"}")));
-    buf_clear(&out);
-    oauth_metadata_place(STR("https://rs.example"), STR("/mcp/a"), &out);
-    assert_true(str_eq(buf_view(&out),
-                       STR("https://rs.example/.well-known/oauth-protected-resource/mcp/a")));
-    buf_clear(&out);
-    oauth_metadata_place(STR("https://rs.example"), STR(""), &out);
-    assert_true(
-        str_eq(buf_view(&out), STR("https://rs.example/.well-known/oauth-protected-resource")));
-    buf_fini(&out);
-    rig_end(&self);
-}
-
-static void nothing_that_peers_name_breaks_a_challenge(void **state)
-{
-    (void)state;
-    guard_rig self;
-    buf out;
-    oauth_refusal refusal = {.status = 403, .error = "insufficient_scope", .description = ""};
-    begin_with_tokens(&self);
-    buf_init(&out, GUARD_TEXT);
-    assert_int_equal(oauth_challenges_write(self.guard, &refusal, STR("a\"b\\c\r\nd\xc3\xa9"),
-                                            STR("https://m"), &out),
-                     1);
-    assert_string_equal(out.at, "Bearer error=\"insufficient_scope\", scope=\"a\\\"b\\\\c??d??\", "
-                                "resource_metadata=\"https://m\"");
-    buf_fini(&out);
-    rig_end(&self);
-}
+/* ---- making ---------------------------------------------------------------------------------- */
 
 static void guards_that_cannot_be(void **state)
 {
@@ -910,8 +859,6 @@ int main(void)
         cmocka_unit_test(leaving_before_the_answer_is_no_way_around),
         cmocka_unit_test(who_stays_gets_the_answer_that_another_left),
         cmocka_unit_test(tokens_of_an_issuer_can_be_forgotten),
-        cmocka_unit_test(metadata_of_a_resource),
-        cmocka_unit_test(nothing_that_peers_name_breaks_a_challenge),
         cmocka_unit_test(guards_that_cannot_be),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
