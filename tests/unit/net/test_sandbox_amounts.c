@@ -18,9 +18,11 @@ static void memory_is_bounded_by_whatever_name(void **state)
     open_cell(&inside, &one.options);
     open_cell(&outside, NULL);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        bool may_lack = strcmp(names[i], "memfd") == 0 || strcmp(names[i], "segment") == 0;
         if (says(ask(&outside, names[i], "100", ""), "done")) {
             expect(&inside, names[i], "100", "", "refused");
         } else {
+            assert_true(may_lack); /* a container may keep these two from all that runs in it */
             printf("skipped: sandbox: memory by %s is not to be had here at all\n", names[i]);
         }
     }
@@ -60,8 +62,8 @@ static void a_fork_bomb_ends_at_the_bound(void **state)
 {
     (void)state;
     SKIP_WITHOUT(SANDBOX_BUBBLEWRAP_NEVER);
-    if (is_counting_missing()) {
-        skip();
+    if (counting_lack() != NULL) {
+        SKIP(counting_lack());
     }
     processes_are_bounded(SANDBOX_BUBBLEWRAP_NEVER);
 }
@@ -70,8 +72,8 @@ static void a_fork_bomb_ends_at_the_bound_in_bubblewrap(void **state)
 {
     (void)state;
     SKIP_WITHOUT(SANDBOX_BUBBLEWRAP_REQUIRED);
-    if (is_counting_missing()) {
-        skip();
+    if (counting_lack() != NULL) {
+        SKIP(counting_lack());
     }
     processes_are_bounded(SANDBOX_BUBBLEWRAP_REQUIRED);
 }
@@ -171,6 +173,7 @@ static void kill_owner_of(const sandbox_options *options, int patience_us)
 static void when_its_owner_is_killed_it_is_gone(void **state)
 {
     (void)state;
+    SKIP_WITHOUT_ANY();
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0); /* orphans come to us: we see them */
     for (int kind = 0; kind < 4; kind++) {
         sandbox_bubblewrap bubblewrap =

@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 
 #include "net/sandbox_internal.h"
+#include "support/skipped.h"
 
 #if defined(__x86_64__)
 #define HERE AUDIT_ARCH_X86_64
@@ -104,8 +105,7 @@ static const sandbox_filter_options loose = {
 #define SKIP_ELSEWHERE()                                                                           \
     do {                                                                                           \
         if (!sandbox_filter_is_known()) {                                                          \
-            printf("skipped: sandbox: no table of system calls for this machine\n");               \
-            skip();                                                                                \
+            SKIP("no table of system calls for this machine");                                     \
         }                                                                                          \
     } while (0)
 

@@ -14,6 +14,7 @@
 
 #include "base/str.h"
 #include "net/socket.h"
+#include "support/skipped.h"
 
 static char folder[] = "/tmp/unix.XXXXXX";
 static char path[64];
@@ -156,9 +157,7 @@ static void the_socket_of_another_user_stays(void **state)
 {
     (void)state;
     if (geteuid() != 0) {
-        printf("skipped: the_socket_of_another_user_stays: only root can make one\n");
-        fflush(stdout);
-        skip();
+        SKIP("only root can make one");
     }
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     snprintf(at.sun_path, sizeof(at.sun_path), "%s", path);

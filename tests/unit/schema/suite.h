@@ -38,7 +38,8 @@ typedef struct known_difference {
 typedef struct suite {
     char folder[256];
     char tests[300];
-    bool has_remotes;
+    bool is_found;
+    bool has_2020_12;
     arena memory;
     schema_document remotes[SUITE_MAX_REMOTES];
     size_t remote_count;
@@ -162,16 +163,17 @@ static inline void suite_read_known(suite *self, const char *path)
     fclose(file);
 }
 
-/* Where the suite is: BAY_SCHEMA_SUITE, beside the clone, or Debian's package. */
+/* Where the suite is: where BAY_SCHEMA_SUITE says, and then nowhere else; beside the clone; or
+ * Debian's package. */
 static inline bool suite_find(suite *self)
 {
-    const char *places[] = {getenv("BAY_SCHEMA_SUITE"), "../shared/data/json-schema-test-suite",
+    const char *named = getenv("BAY_SCHEMA_SUITE");
+    const char *places[] = {named, "../shared/data/json-schema-test-suite",
                             "/usr/share/json-schema-test-suite",
                             "/usr/share/nodejs/json-schema-test-suite"};
-    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        if (places[i] == NULL) {
-            continue;
-        }
+    size_t first = named != NULL ? 0 : 1;
+    size_t end = named != NULL ? 1 : sizeof(places) / sizeof(places[0]);
+    for (size_t i = first; i < end; i++) {
         snprintf(self->folder, sizeof(self->folder), "%s", places[i]);
         snprintf(self->tests, sizeof(self->tests), "%s/tests", self->folder);
         if (suite_is_folder(self->tests)) {

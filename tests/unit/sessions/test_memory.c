@@ -15,6 +15,7 @@
 #include "sessions/persister.h"
 #include "support/failing_memory.h"
 #include "support/people.h"
+#include "support/skipped.h"
 
 PEOPLE_FROM_THE_START
 
@@ -227,8 +228,7 @@ static void sweep(const seal_ring *ring, const config *settings, bool is_single)
 static seal_ring *make_ring(void)
 {
 #ifdef BAY_NO_TLS
-    printf("skipped: sessions in a store: this build has no TLS, so nothing seals their ids\n");
-    skip();
+    SKIP("this build has no TLS, so nothing seals the ids of sessions in a store");
 #endif
     seal_ring *ring = NULL;
     assert_int_equal(seal_ring_new(&ring), BAY_OK);
