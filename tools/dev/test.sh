@@ -35,7 +35,7 @@ test_ctest() {
     fi
     say "$phase"
     "${runner[@]}" ctest --test-dir "build/$kind" --parallel "$(cores)" --output-on-failure \
-        --no-tests=ignore "$@" >"build/$kind.ctest.log" 2>&1 </dev/null || status=$?
+        --no-tests=error "$@" >"build/$kind.ctest.log" 2>&1 </dev/null || status=$?
     [ "$status" -eq 0 ] || sed -n '/\*\*\*/,$p' "build/$kind.ctest.log" | grep -vE '^/?[^ ]*build/[^ ]*$|^(Could not|Unable to) find |^Looked in '
     local counts
     counts=$(tools/count-cases "build/$kind/Testing/Temporary/LastTest.log")
@@ -56,10 +56,16 @@ test_build() {
 
 # Every seed of every fuzz target once.
 test_seeds() {
-    local target passed=0 failed=0 log=build/seeds.log
-    for target in build/fuzz/fuzz_*; do
-        [ -x "$target" ] && [ -f "$target" ] || continue
-        local name=${target##*/fuzz_}
+    local source passed=0 failed=0 skipped=0 log=build/seeds.log
+    for source in tests/fuzz/fuzz_*.c; do
+        local name=${source##*/fuzz_}
+        name=${name%.c}
+        local target=build/fuzz/fuzz_$name
+        if [ -f build/fuzz/build.ninja ] && ! grep -qF "fuzz_$name:" build/fuzz/build.ninja; then
+            printf 'skipped: seeds: %s: a library that it needs is not installed\n' "$name"
+            skipped=$((skipped + 1))
+            continue
+        fi
         local seeds=tests/fuzz/seeds/$name
         [ -d "$seeds" ] || seeds=tests/fuzz/seeds/${name%_*}
         [ -d "$seeds" ] || seeds=/dev/null
@@ -70,7 +76,7 @@ test_seeds() {
             tail -n 60 "$log"
         fi
     done
-    tally seeds "$passed" "$failed"
+    tally seeds "$passed" "$failed" "$skipped"
 }
 
 # Foreign suites end with "N passed, N failed[, N skipped]".
@@ -94,7 +100,7 @@ test_foreign() {
     fi
 }
 
-# JSONTestSuite lies beside a maintainer's clone; anywhere else npm has it.
+# JSONTestSuite may be beside the clone; npm has it.
 json_suite() {
     local into=$PWD/build/json-suite reason
     [ -d ../shared/data/jsontestsuite/test_parsing ] && return
@@ -103,7 +109,7 @@ json_suite() {
         "$into/node_modules/.bin/node" "$into/extract.mjs" "$into/cases"
         export BAY_JSON_SUITE=$into/cases
     else
-        say "JSONTestSuite: not to be had: $reason"
+        printf 'skipped: JSONTestSuite: %s\n' "$reason"
     fi
 }
 
@@ -112,7 +118,8 @@ command_test() {
     mkdir -p build
     : >"$TALLY"
     : >"$DURATIONS"
-    export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1}
+    # The exit status of what a sanitizer ends is none that a program of ours has.
+    export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1:exitcode=99}
     export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
     export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1:second_deadlock_stack=1:suppressions=$PWD/tests/tsan.supp}
     say "lint"
@@ -131,6 +138,7 @@ command_test() {
     timed "bare: build" test_build bare bare threaded_tests
     timed "bare: run" test_ctest bare bare -R '^(net|http|front|call|auth|store|mcp_transport|a2a_transport|sdk|agents|upstream|contract)/' -E "^($needy)\$"
     printf 'skipped: bare: %s: as wholes they need sealed values, digests, patterns or tasks in a file\n' "$needy"
+    tally bare-needy 0 0 "$(ctest --test-dir build/bare -N -R "^($needy)\$" | sed -n 's/^Total Tests: //p')"
     timed "package: build" test_build package package
     timed "package: run" test_foreign package
     # Against the sanitized build: a leak or a wild read fails the suite that caused it.
