@@ -5,7 +5,7 @@
 
 #define SERVERS(mode) "'mcpServers':{" RIG_SERVER("a", "stdio", mode, "") "}}"
 #define TIMES                                                                                      \
-    "'timeouts':{'drain':'50ms','terminate':'50ms','kill':'50ms','settle':'100ms'},"               \
+    "'timeouts':{'drain':'50ms','terminate':'50ms','kill':'50ms','settle':'20s'},"                 \
     "'limits':{'sessions':100},"
 #define TLS "'tls':{'certificate':'c','key':'k','clientCa':'c','requireClientCertificate':true},"
 

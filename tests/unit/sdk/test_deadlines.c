@@ -1,10 +1,11 @@
 /* How long a call may take, and what becomes of handlers that answer late, twice, after a cancel or
- * never: each outcome that docs/api.md names. Time passes by waiting for a timer of some
- * milliseconds; nothing here depends on how many it was. */
+ * never: each outcome that docs/api.md names. Where something has to happen before the time is over,
+ * the call has plenty, and the test uses it up; else a timer of some milliseconds is waited for. */
 #include "net/thread.h"
 #include "unit/sdk/question_bench.h"
 
 #define CALL_T "\"name\":\"t\",\"arguments\":{\"a\":\"v\"}"
+enum { SHORT_MS = 5, PLENTY_MS = 10000 };
 
 static struct {
     bay_call *call;
@@ -38,21 +39,31 @@ static void keep(bay_call *call, void *user)
     desk.call = bay_call_defer(call);
 }
 
-#define TIMED_OUT "\"content\":[{\"type\":\"text\",\"text\":\"\\\"t\\\" timed out after 5 ms\"}]"
+#define TIMED_OUT(after)                                                                           \
+    "\"content\":[{\"type\":\"text\",\"text\":\"\\\"t\\\" timed out after " after "\"}]"
+
+/* As if all its time had passed. */
+static void use_up(bay_call *call, uint64_t timeout_ms)
+{
+    call->started_ms -= timeout_ms;
+    sdk_deadline_stop(call);
+    sdk_deadline_start(call);
+}
 
 static void a_deferred_call_times_out(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(all_revisions); i++) {
         rig on;
-        begin(&on, keep, false, all_revisions[i], 5);
+        begin(&on, keep, false, all_revisions[i], PLENTY_MS);
         int events = on.way.events;
         rig_send(&on, "tools/call", CALL_T, "\"progressToken\":1");
-        assert_true(desk.left <= 5);
+        assert_true(desk.left > 0 && desk.left <= PLENTY_MS);
         assert_int_equal(on.way.events, events);
         assert_false(bay_call_is_cancelled(desk.call));
+        use_up(desk.call, PLENTY_MS);
         RIG_UNTIL(&on, on.way.events == events + 1);
-        assert_has(last_event(&on.way), TIMED_OUT);
+        assert_has(last_event(&on.way), TIMED_OUT("10000 ms"));
         assert_has(last_event(&on.way), "\"isError\":true");
         assert_true(bay_call_is_cancelled(desk.call));
         assert_int_equal(bay_call_time_left_ms(desk.call), 0);
@@ -74,12 +85,10 @@ static void a_resource_times_out_with_an_error(void **state)
     (void)state;
     rig on;
     begin(&on, keep, false, "2025-11-25", 0);
-    bay_server_set(on.server, BAY_SERVER_SETTING_CALL_TIMEOUT_MS, 1000);
+    bay_server_set(on.server, BAY_SERVER_SETTING_CALL_TIMEOUT_MS, PLENTY_MS);
     rig_send(&on, "resources/read", "\"uri\":\"x:a\"", "");
-    assert_true(desk.left > 0 && desk.left <= 1000);
-    desk.call->started_ms -= 1000; /* a call that waits for long already */
-    sdk_deadline_stop(desk.call);
-    sdk_deadline_start(desk.call);
+    assert_true(desk.left > 0 && desk.left <= PLENTY_MS);
+    use_up(desk.call, PLENTY_MS);
     int events = on.way.events;
     RIG_UNTIL(&on, on.way.events == events + 1);
     assert_has(last_event(&on.way), "\"error\":{\"code\":-32603,\"message\":\"\\\"x:a\\\" timed");
@@ -117,12 +126,12 @@ static void a_blocking_handler_times_out(void **state)
 {
     (void)state;
     rig on;
-    begin(&on, work_long, true, "2025-11-25", 5);
+    begin(&on, work_long, true, "2025-11-25", SHORT_MS);
     int events = on.way.events;
     rig_send(&on, "tools/call", CALL_T, "");
     RIG_UNTIL(&on, on.server->calls_under_way == 0);
     assert_int_equal(on.way.events, events + 1);
-    assert_has(last_event(&on.way), TIMED_OUT);
+    assert_has(last_event(&on.way), TIMED_OUT("5 ms"));
     rig_stop(&on);
 }
 
@@ -141,10 +150,10 @@ static void a_late_answer_is_dropped(void **state)
 {
     (void)state;
     rig on;
-    begin(&on, work_blindly, true, "2026-07-28", 5);
+    begin(&on, work_blindly, true, "2026-07-28", SHORT_MS);
     rig_send(&on, "tools/call", CALL_T, "");
     RIG_UNTIL(&on, on.way.events == 1);
-    assert_has(last_event(&on.way), TIMED_OUT);
+    assert_has(last_event(&on.way), TIMED_OUT("5 ms"));
     atomic_store(&desk.may_end, true);
     RIG_UNTIL(&on, on.server->calls_under_way == 0);
     assert_int_equal(on.way.events, 1);
@@ -163,7 +172,7 @@ static void a_handler_that_returns_after_its_time_is_over(void **state)
 {
     (void)state;
     rig on;
-    begin(&on, never_answer, true, "2025-11-25", 5);
+    begin(&on, never_answer, true, "2025-11-25", SHORT_MS);
     int events = on.way.events;
     rig_send(&on, "tools/call", CALL_T, "");
     RIG_UNTIL(&on, on.way.events == events + 1);
@@ -188,12 +197,14 @@ static void answered(bay_call *call, const bay_answer *answer, void *user)
 static void ask(bay_call *call, void *user)
 {
     (void)user;
+    desk.call = call;
     bay_call_roots(call, answered, &desk);
 }
 
 static void ask_and_forget(bay_call *call, void *user)
 {
     (void)user;
+    desk.call = call;
     bay_call_roots(call, answered, NULL);
 }
 
@@ -204,14 +215,16 @@ static void a_call_that_waits_for_its_client_times_out(void **state)
     for (int blocking = 0; blocking < 2; blocking++) {
         for (size_t i = 0; i < ARRAY_LEN(handlers); i++) {
             rig on;
-            begin(&on, handlers[i], blocking == 1, "2025-11-25", 5);
+            begin(&on, handlers[i], blocking == 1, "2025-11-25", PLENTY_MS);
             int events = on.way.events;
             rig_send(&on, "tools/call", CALL_T, "");
+            RIG_UNTIL(&on, on.way.events == events + 1);
+            assert_has(on.way.event[events], "roots/list");
+            use_up(desk.call, PLENTY_MS);
             RIG_UNTIL(&on, on.server->calls_under_way == 0);
             assert_int_equal(on.way.events, events + 3);
-            assert_has(on.way.event[events], "roots/list");
             assert_has(on.way.event[events + 1], "notifications/cancelled");
-            assert_has(last_event(&on.way), TIMED_OUT);
+            assert_has(last_event(&on.way), TIMED_OUT("10000 ms"));
             assert_int_equal(desk.answers, 1);
             assert_int_equal(desk.err, BAY_ERR_CANCELLED);
             rig_stop(&on);
