@@ -343,8 +343,12 @@ static inline pid_t rig_start_http(int *out_port)
 
 static inline void rig_end_http(pid_t pid)
 {
+    const char *tally = getenv("BAD_SERVER_TALLY");
     kill(pid, SIGKILL);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
+    if (tally != NULL) { /* it may have written there after the gateway's end */
+        (void)unlink(tally);
+    }
 }
 
 /* ---- clients --------------------------------------------------------------------------------- */
