@@ -4,10 +4,10 @@
 //
 //     ROLE/REVISION  SCENARIO  KIND  PASSED       that many checks pass (0: the suite skips all it
 //                                                 has), none fails, none warns
-//     ROLE/REVISION  SCENARIO  KIND  later        not claimed yet: shown, not counted
-//     ROLE/REVISION  START*    left out: REASON   not claimed, and not shown one by one
+//     ROLE/REVISION  SCENARIO  KIND  later        not claimed yet: shown, and counts as skipped
+//     ROLE/REVISION  START*    left out: REASON   not claimed, skipped, and not shown one by one
 //     ROLE/REVISION  as  ROLE/REVISION            what that other one claims; and for a scenario where
-//                                                 that cannot be:
+//                                                 that cannot be, which counts as skipped:
 //     ROLE/REVISION  SCENARIO  PASSED passed, FAILED failed: REASON
 //
 // KIND is what the suite counts it as: scored, unscored, or (in "all") suite. A scenario that the
@@ -102,11 +102,12 @@ function judge(leg, { expected, leftOut, sameAs }) {
     const results = readResults(leg);
     const names = new Set([...results.keys(),
         ...[...expected.values()].filter((one) => one.leg === leg).map((one) => one.scenario)]);
-    const outcome = { leg, sameAs: sameAs.get(leg), rows: [], sums: new Map(), good: 0, bad: 0, notes: [] };
+    const outcome = { leg, sameAs: sameAs.get(leg), rows: [], sums: new Map(), good: 0, bad: 0, left: [], notes: [] };
     for (const { leg: of, group, reason } of leftOut) {
         const inside = [...names].filter((name) => of === leg && name.startsWith(group));
         if (inside.length === 0) continue;
         inside.forEach((name) => names.delete(name));
+        outcome.left.push({ what: `${group}* (${inside.length} scenarios)`, count: inside.length, why: reason });
         outcome.notes.push(`${group}* (${inside.length} scenarios) left out: ${reason}`);
     }
     for (const name of [...names].sort()) {
@@ -118,7 +119,8 @@ function judge(leg, { expected, leftOut, sameAs }) {
         const isExcused = claim?.reason !== undefined;
         outcome.rows.push({ name, kind, numbers: numbers(counts), verdict, isExcused, faults: isQuiet ? [] : counts.faults });
         if (claim?.reason !== undefined) outcome.notes.push(`${name}: ${claim.reason}`);
-        if (verdict !== 'later') outcome[verdict === '' ? 'good' : 'bad'] += 1;
+        if (isQuiet) outcome.left.push({ what: name, count: 1, why: claim.reason ?? 'not claimed yet' });
+        else outcome[verdict === '' ? 'good' : 'bad'] += 1;
         const sum = outcome.sums.get(kind) ?? { scenarios: 0, numbers: [0, 0, 0, 0] };
         sum.scenarios += 1;
         sum.numbers = sum.numbers.map((number, i) => number + numbers(counts)[i]);
@@ -206,9 +208,14 @@ const outcomes = legs.map((leg) => judge(leg, lists));
 outcomes.forEach(print);
 let passed = 0;
 let failed = 0;
+let skipped = 0;
 for (const outcome of outcomes) {
     passed += outcome.good;
     failed += outcome.bad;
+    for (const { what, count, why } of outcome.left) {
+        skipped += count;
+        console.log(`conformance: skipped: ${outcome.leg} ${what}: ${why}`);
+    }
 }
 if (page !== null && !showOnPage(outcomes)) {
     console.log(`\n${page} says something else: tests/conformance/run --write brings it up to date`);
@@ -220,5 +227,5 @@ for (const { leg, rows } of outcomes) {
         console.log(`\n${leg} ${name}: ${verdict}\n    ${faults.join('\n    ')}`);
     }
 }
-console.log(`\n${passed} passed, ${failed} failed`);
+console.log(`\n${passed} passed, ${failed} failed, ${skipped} skipped`);
 process.exitCode = failed > 0 || passed === 0 ? 1 : 0;
