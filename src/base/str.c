@@ -49,6 +49,30 @@ bool str_eq_nocase(bay_str a, bay_str b)
     return memcmp(a.at, b.at, a.len) == 0 || is_same_lower(a.at, b.at, a.len);
 }
 
+static unsigned char next_folded(bay_str text, size_t *at)
+{
+    if ((unsigned char)text.at[*at] < 0x80) {
+        return lower(text.at[(*at)++]);
+    }
+    bay_str rest = str_from(text, *at);
+    bool is_s = str_starts(rest, STR("\xc5\xbf"));
+    bool is_k = str_starts(rest, STR("\xe2\x84\xaa"));
+    *at += is_s ? 2 : is_k ? 3 : 1;
+    return is_s ? 's' : is_k ? 'k' : lower(rest.at[0]);
+}
+
+bool str_eq_folded(bay_str a, bay_str b)
+{
+    size_t left = 0;
+    size_t right = 0;
+    while (left < a.len && right < b.len) {
+        if (next_folded(a, &left) != next_folded(b, &right)) {
+            return false;
+        }
+    }
+    return left == a.len && right == b.len;
+}
+
 int str_cmp(bay_str a, bay_str b)
 {
     size_t len = a.len < b.len ? a.len : b.len;

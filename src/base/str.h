@@ -57,7 +57,10 @@ static inline bay_str str_head(bay_str text, size_t len)
     return (bay_str){text.at, len < text.len ? len : text.len};
 }
 
-bool str_eq_nocase(bay_str a, bay_str b);       /* ASCII */
+bool str_eq_nocase(bay_str a, bay_str b); /* ASCII */
+/* As readers of JSON compare names that ignore case: also U+017F is an s, and U+212A a k (Go's
+ * encoding/json). */
+bool str_eq_folded(bay_str a, bay_str b);
 int str_cmp(bay_str a, bay_str b);              /* bytes, then length */
 bay_str str_trim(bay_str text);                 /* spaces and tabs at both ends */
 size_t str_find(bay_str text, char c);          /* text.len when absent */

@@ -32,24 +32,55 @@ static bool text_matches_name(const policy_text *text, policy_effect effect,
     return effect == POLICY_ALLOW ? as_written && as_read : as_written || as_read;
 }
 
+/* Is the URI a file of a skill? Of a template: may it become one? */
+static bool is_of_skill(const policy_name *what, bay_str plain)
+{
+    bay_str scheme = STR("skill:");
+    if (what->kind != POLICY_TEMPLATE) {
+        return str_starts(plain, scheme);
+    }
+    bay_str made = str_head(what->name, str_find(what->name, '{'));
+    return str_eq_nocase(str_head(made, scheme.len), str_head(scheme, made.len));
+}
+
+/* The files of a skill are read as resources: who may not have the skill may not read them. */
+static bool is_of_kind(const policy_text *text, policy_effect effect, const policy_name *what,
+                       bay_str plain)
+{
+    bool is_uri = what->kind == POLICY_TEMPLATE || what->kind == POLICY_RESOURCE;
+    return text->kind == what->kind || (is_uri && text->kind == POLICY_RESOURCE) ||
+           (is_uri && text->kind == POLICY_SKILL && effect != POLICY_ALLOW &&
+            is_of_skill(what, plain));
+}
+
+/* Can a URI match the pattern as it is written and be made of the template? By what both begin with;
+ * a rule that does not allow may also be about other spellings of it. */
+static bool may_become(bay_str template, const policy_text *text, policy_effect effect)
+{
+    bay_str made = str_head(template, str_find(template, '{'));
+    bay_str wanted = str_head(text->text, str_find(text->text, '*'));
+    wanted = str_head(wanted, str_find(wanted, '?'));
+    return effect != POLICY_ALLOW || str_starts(made, wanted) || str_starts(wanted, made);
+}
+
 static bool is_about_name(const policy_rule *self, const policy_name *what, bay_str plain,
                           bool *out_is_open)
 {
     bool is_template = what->kind == POLICY_TEMPLATE;
-    policy_kind kind = is_template ? POLICY_RESOURCE : what->kind;
     bool is_open = false;
     for (const policy_text *at = self->about; at != NULL; at = at->next) {
-        if (at->kind != kind) {
+        if (!is_of_kind(at, self->effect, what, plain)) {
             continue;
         }
         if (!is_template && text_matches_name(at, self->effect, what, plain)) {
             return true;
         }
-        if (is_template && (str_eq(at->text, STR("*")) || str_eq(at->text, what->name))) {
+        bool is_all = str_eq(at->text, STR("*")) || str_eq(at->text, what->name);
+        if (is_template && is_all && at->kind == POLICY_RESOURCE) {
             *out_is_open = false;
             return true;
         }
-        is_open = is_open || is_template;
+        is_open = is_open || (is_template && may_become(what->name, at, self->effect));
     }
     *out_is_open = is_open;
     return is_open;
@@ -100,10 +131,11 @@ typedef struct target_rule {
     bool is_open;
 } target_rule;
 
-struct policy_target {
+/* The rules that may count for one thing, found once. */
+typedef struct policy_target {
     size_t count;
     target_rule rules[];
-};
+} policy_target;
 
 struct policy_index_map {
     map by_name;
@@ -150,9 +182,9 @@ static policy_target *target_new(const policy_rules *rules, const policy_name *w
 }
 
 /* Clients make up URIs as they like, so those are not kept. */
-static bool is_kept(policy_kind kind)
+static bool is_kept(const policy_name *what)
 {
-    return kind != POLICY_RESOURCE && kind != POLICY_SKILL;
+    return !what->is_unlisted && what->kind != POLICY_RESOURCE && what->kind != POLICY_SKILL;
 }
 
 static struct policy_index_map *index_map(policy_index *self)
@@ -181,7 +213,7 @@ static policy_target *target_of(policy_index *self, const policy_name *what, boo
 {
     char text[KEY_BYTES];
     buf key = {.at = text, .cap = sizeof(text), .max = sizeof(text)};
-    struct policy_index_map *in = is_kept(what->kind) ? index_map(self) : NULL;
+    struct policy_index_map *in = is_kept(what) ? index_map(self) : NULL;
     *out_is_own = true;
     if (in == NULL || !write_key(what, &key)) {
         return target_new(self->rules, what, NULL);

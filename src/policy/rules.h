@@ -124,13 +124,12 @@ const char *policy_operator_name(size_t index);
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-/* The rules that may count for one thing, found once. */
-typedef struct policy_target policy_target;
-
 typedef struct policy_name {
     policy_kind kind;
     bay_str server; /* or agent; "": none */
     bay_str name;   /* as rules name it: the server's name, the separator, the shown name; a URI */
+    /* Only the client says that there is such a thing: an index does not keep it. */
+    bool is_unlisted;
 } policy_name;
 
 /* Where a call comes from. Views live as long as it. */

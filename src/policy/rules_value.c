@@ -19,7 +19,7 @@ static bool find_member(json_val object, bay_str name, json_val *out)
             found = 2;
             break;
         }
-        if (str_eq_nocase(key, name)) {
+        if (str_eq_folded(key, name)) {
             found++;
             *out = str_eq(key, name) ? at.value : *out;
         }

@@ -62,7 +62,11 @@ static bay_str write_start(buf *out, bay_str text, bool *out_is_file)
     }
     buf_lit(out, "//");
     if (!*out_is_file || !str_eq_nocase(str_head(behind, end), local)) {
+        size_t before = out->len;
         write_decoded(out, str_head(behind, end));
+        for (size_t i = before; i < out->len; i++) {
+            out->at[i] = char_lower(out->at[i]); /* RFC 3986 section 3.2.2 */
+        }
     }
     return str_from(behind, end);
 }

@@ -134,11 +134,11 @@ static inline policy_decision rules_ask(rules_rig *self, policy_kind kind, const
     policy_index_set(&self->index, self->rules);
     size_t dot = str_find(str_of(name), '.');
     policy_question question = {
-        .about = {kind,
-                  kind == POLICY_AGENT ? str_of(name)
-                  : dot < strlen(name) ? str_head(str_of(name), dot)
-                                       : STR(""),
-                  str_of(name)},
+        .about = {.kind = kind,
+                  .server = kind == POLICY_AGENT ? str_of(name)
+                            : dot < strlen(name) ? str_head(str_of(name), dot)
+                                                 : STR(""),
+                  .name = str_of(name)},
         .method = str_of(method),
         .principal = self->who,
         .origin = &self->origin,

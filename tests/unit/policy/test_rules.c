@@ -725,6 +725,88 @@ static void test_kinds(void **state)
     rules_end(&self);
 }
 
+/* Two names that some server takes for one, of which nobody can say which it reads. */
+static void test_names_in_another_case(void **state)
+{
+    static const char *const unclear[] = {
+        "{\"task\":1,\"Task\":2}",
+        "{\"task\":1,\"ta\xc5\xbfk\":2}",
+        "{\"task\":1,\"tas\\u212a\":2}",
+        "{\"ta\xc5\xbfk\":1}",
+    };
+    rules_rig self;
+    (void)state;
+    rules_begin(&self, POLICY_DENY);
+    rules_add(&self, POLICY_ALLOW, "a.x");
+    rules_if(&self, POLICY_ARGUMENT, "/task", "eq", "1");
+    assert_int_equal(rules_call(&self, "a.x", "{\"task\":1}"), POLICY_ALLOWED);
+    for (size_t i = 0; i < sizeof(unclear) / sizeof(unclear[0]); i++) {
+        assert_int_equal(rules_call(&self, "a.x", unclear[i]), POLICY_DENIED);
+    }
+    rules_end(&self);
+}
+
+/* A template is there if what it begins with is also how something that is allowed begins. */
+static void test_templates(void **state)
+{
+    static const char *const shown[] = {"f:/srv/{path}", "f:/{path}", "{+uri}", "f:/srv/a/{x}"};
+    static const char *const hidden[] = {"db:/{table}", "f:/s/{path}", "f:/srw{path}"};
+    const char *read = "resources/read";
+    rules_rig self;
+    (void)state;
+    rules_begin(&self, POLICY_DENY);
+    rules_add(&self, POLICY_ALLOW, "resource:f:/srv/*");
+    for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++) {
+        assert_int_equal(rules_ask(&self, POLICY_TEMPLATE, shown[i], read, NULL).outcome,
+                         POLICY_ALLOWED);
+    }
+    for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++) {
+        assert_int_equal(rules_ask(&self, POLICY_TEMPLATE, hidden[i], read, NULL).outcome,
+                         POLICY_HIDDEN);
+    }
+    rules_end(&self);
+}
+
+/* What a skill consists of is read as resources. */
+static void test_skills(void **state)
+{
+    const char *read = "resources/read";
+    rules_rig self;
+    (void)state;
+    rules_begin(&self, POLICY_ALLOW);
+    rules_add(&self, POLICY_DENY, "skill:skill://x/*");
+    static const char *const hidden[] = {"skill://x/SKILL.md", "SKILL://X/y/../SKILL.md",
+                                         "skill://%78/SKILL.md"};
+    for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++) {
+        assert_int_equal(rules_ask(&self, POLICY_RESOURCE, hidden[i], read, "{}").outcome,
+                         POLICY_HIDDEN);
+    }
+    assert_int_equal(rules_ask(&self, POLICY_RESOURCE, "skill://y/a", read, "{}").outcome,
+                     POLICY_ALLOWED);
+    rules_add(&self, POLICY_DENY, "skill:*");
+    assert_int_equal(rules_ask(&self, POLICY_RESOURCE, "skill://y/a", read, "{}").outcome,
+                     POLICY_HIDDEN);
+    assert_int_equal(rules_ask(&self, POLICY_RESOURCE, "file:///a", read, "{}").outcome,
+                     POLICY_ALLOWED);
+    assert_int_equal(rules_ask(&self, POLICY_TEMPLATE, "file:///{a}", read, NULL).outcome,
+                     POLICY_ALLOWED);
+    /* which file a completion would name is to come */
+    const char *complete = "completion/complete";
+    static const char *const open[] = {"skill://{name}/{file}", "SKILL://x/{file}", "{+uri}"};
+    for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++) {
+        assert_int_equal(rules_ask(&self, POLICY_TEMPLATE, open[i], complete, "{}").outcome,
+                         POLICY_DENIED);
+    }
+    assert_int_equal(rules_ask(&self, POLICY_TEMPLATE, "file:///{a}", complete, "{}").outcome,
+                     POLICY_ALLOWED);
+    rules_end(&self);
+    rules_begin(&self, POLICY_DENY);
+    rules_add(&self, POLICY_ALLOW, "skill:*");
+    assert_int_equal(rules_ask(&self, POLICY_RESOURCE, "skill://y/a", read, "{}").outcome,
+                     POLICY_HIDDEN); /* to allow a skill allows no resource */
+    rules_end(&self);
+}
+
 /* ---- what is wrong in a file ------------------------------------------------------------------ */
 
 static void test_errors(void **state)
@@ -809,6 +891,9 @@ int main(void)
         cmocka_unit_test(test_locked_for_good),
         cmocka_unit_test(test_groups),
         cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_names_in_another_case),
+        cmocka_unit_test(test_templates),
+        cmocka_unit_test(test_skills),
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_bounds),
     };
