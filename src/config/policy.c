@@ -1,6 +1,7 @@
 /* `groups` and `policy`: read, checked, and made into the rules that decide. */
 #include <stdio.h>
 
+#include "base/check.h"
 #include "base/err.h"
 #include "config/internal.h"
 #include "mcp/protocol.h"
@@ -262,16 +263,19 @@ static void add_patterns(const rule_maker *self, const config_rule *rule, const 
     }
 }
 
-/* Known ones only: a misspelt method would never be called. Those of A2A have no slash. */
+/* Known ones only: a misspelt method would never be called. */
 static void check_method(const rule_maker *self, const config_rule *rule, bay_str glob)
 {
+    static const bay_str of_a2a[] = {
+#define A2A_METHOD(symbol, name, name_0_3, name_0_1, request, response, flags, call) STR_INIT(name),
+#include "a2a/methods.def"
+#undef A2A_METHOD
+    };
     const char *nearest = NULL;
     size_t least = SIZE_MAX;
-    if (str_find(glob, '/') == glob.len) {
-        return;
-    }
-    for (int i = 0; i < MCP_METHOD_COUNT; i++) {
-        bay_str name = mcp_method_of((mcp_method_id)i)->text;
+    for (size_t i = 0; i < MCP_METHOD_COUNT + ARRAY_LEN(of_a2a); i++) {
+        bay_str name = i < MCP_METHOD_COUNT ? mcp_method_of((mcp_method_id)i)->text
+                                            : of_a2a[i - MCP_METHOD_COUNT];
         size_t distance = glob.len <= 64 ? str_distance(name, glob) : SIZE_MAX;
         if (str_glob(glob, name)) {
             return;

@@ -97,6 +97,9 @@ static const mistake mistakes[] = {
      "patchbay.yaml:6: policy.rules.1.args: only tools and prompts have arguments: *"},
     {RULE "{allow: x, method: resources/read, args: {/n: 1}}\n",
      "patchbay.yaml:6: policy.rules.1.args: only tools/call and prompts/get *"},
+    {RULE "{deny: 'agent:*', method: SendMesage}\n",
+     "patchbay.yaml:6: policy.rules.1.method: there is no such method: did you mean "
+     "\"SendMessage\"?"},
     {RULE "{allow: x, method: tools/cal}\n", "patchbay.yaml:6: policy.rules.1.method: there is no "
                                              "such method: did you mean \"tools/call\"?"},
     {RULE "{allow: 'bil.pay'}\n", "patchbay.yaml:6: policy.rules.1.allow: there is no server or "
