@@ -134,7 +134,8 @@ static bay_err grant(listen_stream *self, const request *from, json_val filter)
             self->changes |= filter_rows[i].change;
         }
     }
-    subscriber by = {.listen = self, .principal = from->shown.principal};
+    subscriber by = {
+        .listen = self, .principal = from->shown.principal, .origin = from->shown.call.origin};
     json_iter it = json_iter_of(json_get(filter, STR("resourceSubscriptions")));
     while (has->has_subscribe && json_next(&it)) {
         bay_str uri;

@@ -115,7 +115,10 @@ static void subscribe(request *self, mcp_session *session)
         return;
     }
     call_refusal why = {.reason = CALL_DENIED, .text = "This subscription is not allowed."};
-    subscriber by = {.session = session, .principal = self->shown.principal, .refusal = &why};
+    subscriber by = {.session = session,
+                     .principal = self->shown.principal,
+                     .origin = self->shown.call.origin,
+                     .refusal = &why};
     switch (subscription_add(server, self->shown.name, &by)) {
     case BAY_OK:
         (void)session_changed(session, MCP_KEEP_SOON);

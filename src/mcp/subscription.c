@@ -112,6 +112,7 @@ bay_err subscription_add(mcp_server *server, bay_str uri, const subscriber *by)
     mcp_method_id method = by->session != NULL ? MCP_RESOURCES_SUBSCRIBE : MCP_LISTEN;
     call_context call = {.protocol = CALL_MCP,
                          .principal = by->principal,
+                         .origin = by->origin,
                          .kind = mcp_method_of(method)->call,
                          .method = mcp_method_of(method)->text,
                          .shown = uri,

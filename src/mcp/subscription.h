@@ -42,7 +42,8 @@ typedef struct subscriber {
     mcp_session *session;
     listen_stream *listen;
     const auth_principal *principal;
-    call_refusal *refusal; /* BAY_ERR_DENIED: why; NULL: not needed */
+    const policy_origin *origin; /* NULL: unknown, as of a session that is restored */
+    call_refusal *refusal;       /* BAY_ERR_DENIED: why; NULL: not needed */
 } subscriber;
 
 /* Adds the subscriber to a URI; a second time is not an error. Each subscriber passes the door for
