@@ -273,17 +273,18 @@ static const policy_origin *origin_of(void *user, http_exchange *exchange)
                                         : NULL;
 }
 
-/* By the function that admits its calls. */
-static bool is_seen(const agents *self, const agent *one, http_exchange *exchange,
-                    const auth_principal *principal)
+/* Who looks for agents, and from where: as a call, which only rules read. */
+static call_context look_of(agents *self, http_exchange *exchange, const auth_principal *principal)
 {
-    policy_name about = {POLICY_AGENT, one->name, one->name};
-    call_door *door = self->options.door;
-    if (door == NULL || door->policy.rules == NULL) {
-        return true;
-    }
-    return call_shows(door, &about, STR("SendMessage"), principal,
-                      origin_of((void *)(uintptr_t)self, exchange)) != POLICY_HIDDEN;
+    return (call_context){
+        .door = self->options.door, .principal = principal, .origin = origin_of(self, exchange)};
+}
+
+/* By the function that admits its calls. */
+static bool is_seen(const agent *one, const call_context *by)
+{
+    policy_name about = {.kind = POLICY_AGENT, .server = one->name, .name = one->name};
+    return call_shows(by, &about, STR("SendMessage")) != POLICY_HIDDEN;
 }
 
 static bool agent_of_tenant(void *user, bay_str tenant, http_exchange *exchange,
@@ -294,7 +295,8 @@ static bool agent_of_tenant(void *user, bay_str tenant, http_exchange *exchange,
     if (found == NULL && tenant.len == 0 && self->count == 1) {
         found = self->items[0]; /* whoever names none can mean no other */
     }
-    if (found == NULL || !is_seen(self, found, exchange, principal)) {
+    call_context look = look_of(self, exchange, principal);
+    if (found == NULL || !is_seen(found, &look)) {
         return false;
     }
     show(found, out);
@@ -342,8 +344,7 @@ static void refuse_verb(http_exchange *exchange)
     http_exchange_reply(exchange, 405, &allow, 1, (bay_str){NULL, 0});
 }
 
-static void write_index(agents *self, http_exchange *exchange, const auth_principal *principal,
-                        json_writer *out)
+static void write_index(const agents *self, const call_context *look, json_writer *out)
 {
     json_open_object(out);
     json_key_lit(out, "agents");
@@ -352,7 +353,7 @@ static void write_index(agents *self, http_exchange *exchange, const auth_princi
         const agent *at = self->items[i];
         const agents_card *card = card_of(at);
         buf url;
-        if (!is_seen(self, at, exchange, principal)) {
+        if (!is_seen(at, look)) {
             continue;
         }
         buf_init(&url, 16 << 10);
@@ -385,21 +386,21 @@ static void write_index(agents *self, http_exchange *exchange, const auth_princi
     json_close_object(out);
 }
 
-static void reply_index(agents *self, http_exchange *exchange, const auth_principal *principal)
+static void reply_index(const agents *self, http_exchange *exchange, const call_context *look)
 {
     buf text;
     json_writer writer;
     buf_init(&text, INDEX_BYTES);
     json_writer_init(&writer, &text);
-    write_index(self, exchange, principal, &writer);
+    write_index(self, look, &writer);
     reply_json(exchange, text.err == BAY_OK ? 200 : 503, buf_view(&text));
     buf_fini(&text);
 }
 
-static bool sees_any(const agents *self, http_exchange *exchange, const auth_principal *principal)
+static bool sees_any(const agents *self, const call_context *look)
 {
     for (size_t i = 0; i < self->count; i++) {
-        if (is_seen(self, self->items[i], exchange, principal)) {
+        if (is_seen(self->items[i], look)) {
             return true;
         }
     }
@@ -408,13 +409,14 @@ static bool sees_any(const agents *self, http_exchange *exchange, const auth_pri
 
 bool agents_serve_index(agents *self, http_exchange *exchange, const auth_principal *principal)
 {
-    if (!sees_any(self, exchange, principal)) {
+    call_context look = look_of(self, exchange, principal);
+    if (!sees_any(self, &look)) {
         return false;
     }
     if (!is_read(exchange)) {
         refuse_verb(exchange);
     } else {
-        reply_index(self, exchange, principal);
+        reply_index(self, exchange, &look);
     }
     return true;
 }
@@ -445,7 +447,9 @@ static agents_webhook_receiver *receiver_of(void *home)
 bool agents_serve_webhook(agents *self, http_exchange *exchange, bay_str name, bay_str sealed)
 {
     agent *found = find(self, name);
-    if (found == NULL) {
+    call_context look = look_of(self, exchange, NULL);
+    if (found == NULL ||
+        (!is_seen(found, &look) && !agents_webhook_receiver_knows(&self->receiver, name, sealed))) {
         return false;
     }
     if (found->remote != NULL) {
@@ -459,7 +463,8 @@ bool agents_serve_webhook(agents *self, http_exchange *exchange, bay_str name, b
 bool agents_serve_card(agents *self, http_exchange *exchange, bay_str name, bay_str rest)
 {
     agent *found = find(self, name);
-    if (found == NULL || !is_seen(self, found, exchange, NULL)) {
+    call_context look = look_of(self, exchange, NULL);
+    if (found == NULL || !is_seen(found, &look)) {
         return false;
     }
     bool is_coming = is_read(exchange) && learn(found); /* whoever looks at it has it refreshed */
@@ -480,7 +485,8 @@ bool agents_serve(agents *self, http_exchange *exchange, bay_str name, bay_str r
                   const auth_principal *principal)
 {
     agent *found = find(self, name);
-    if (found == NULL || !is_seen(self, found, exchange, principal)) {
+    call_context look = look_of(self, exchange, principal);
+    if (found == NULL || !is_seen(found, &look)) {
         return false;
     }
     a2a_http_agent shown;

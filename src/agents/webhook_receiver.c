@@ -479,6 +479,21 @@ bool agents_webhook_receiver_works(const agents_webhook_receiver *self)
     return self != NULL && self->post != NULL && self->ring != NULL && *self->ring != NULL;
 }
 
+bool agents_webhook_receiver_knows(const agents_webhook_receiver *self, bay_str agent,
+                                   bay_str sealed)
+{
+    buf opened;
+    agents_webhook hook;
+    if (!agents_webhook_receiver_works(self)) {
+        return false;
+    }
+    buf_init_secret(&opened, OPENED_BYTES);
+    bay_err err =
+        agents_webhook_open_url(*self->ring, agent, sealed, loop_time_ms(), &opened, &hook);
+    buf_fini(&opened);
+    return err == BAY_OK;
+}
+
 static receiver_request *receiver_request_new(agents_webhook_receiver *of, agents_remote *from,
                                               http_exchange *exchange)
 {

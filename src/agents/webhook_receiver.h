@@ -38,6 +38,10 @@ struct agents_webhook_receiver {
 /* Can webhooks be sealed and told here at all? */
 bool agents_webhook_receiver_works(const agents_webhook_receiver *self);
 
+/* Is it the last part of an address that was given for this agent? False also without memory. */
+bool agents_webhook_receiver_knows(const agents_webhook_receiver *self, bay_str agent,
+                                   bay_str sealed);
+
 /* Answers the exchange, now or later; `sealed` is the last part of its path. `receiver_of` finds
  * this again by the home of its mailbox. */
 void agents_webhook_receiver_take(agents_webhook_receiver *self,

@@ -71,7 +71,7 @@ static bool name_of(const call_context *self, call_target *to, policy_name *out)
     }
     if (self->protocol == CALL_A2A) {
         bay_str agent = call_target_name(to);
-        *out = (policy_name){POLICY_AGENT, agent, agent};
+        *out = (policy_name){.kind = POLICY_AGENT, .server = agent, .name = agent};
         return agent.len > 0;
     }
     out->kind = POLICY_METHOD;

@@ -130,26 +130,25 @@ typedef enum call_verdict { CALL_REFUSE, CALL_WAIT, CALL_GO } call_verdict;
 
 /* Does the call's principal know of it, whatever the arguments are? By the function that admits
  * the call, so that lists show what may be called. POLICY_HIDDEN: it is answered like what there is
- * not. */
-static inline policy_outcome call_shows(call_door *door, const policy_name *about, bay_str method,
-                                        const auth_principal *principal,
-                                        const policy_origin *origin)
+ * not. Reads of the call only its door, its principal and its origin. */
+static inline policy_outcome call_shows(const call_context *call, const policy_name *about,
+                                        bay_str method)
 {
-    if (door == NULL || door->policy.rules == NULL) {
+    if (call->door == NULL || call->door->policy.rules == NULL) {
         return POLICY_ALLOWED;
     }
     policy_question question = {.about = *about,
                                 .method = method,
-                                .principal = principal,
-                                .origin = origin,
+                                .principal = call->principal,
+                                .origin = call->origin,
                                 .is_listing = true};
-    return policy_ask(&door->policy, &question).outcome;
+    return policy_ask(&call->door->policy, &question).outcome;
 }
 
 /* Asks the stages, cheapest first: expiry of the principal, its scopes, rules, guard, deadline,
- * concurrency of the target. `to`: the server or agent that is meant; NULL: the service itself answers. A call that is
- * admitted already goes if `to` is what it was admitted to, and is refused otherwise. A stage that
- * cannot decide refuses.
+ * concurrency of the target. `to`: the server or agent that is meant; NULL: the service itself
+ * answers. A call that is admitted already goes if `to` is what it was admitted to, and is refused
+ * otherwise. A stage that cannot decide refuses.
  * Owns: the call holds a reference to `to` until call_over. */
 call_verdict call_admit(call_context *self, call_target *to, call_refusal *out) BAY_MUST_CHECK;
 

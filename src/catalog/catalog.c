@@ -103,16 +103,17 @@ static bay_err render(catalog_view *self, size_t index)
 {
     catalog_place *place = &self->places[index];
     const catalog_export *export = export_to_be(place);
-    catalog_segment *made = catalog_segment_new(export != NULL ? export->from : NULL,
+    catalog_segment *made = catalog_segment_new(self->servers->sources[index].upstream,
+                                                export != NULL ? export->from : NULL,
                                                 export != NULL ? export->count : 0);
     bay_err err = made != NULL ? BAY_OK : BAY_ERR_NOMEM;
     for (size_t i = 0; err == BAY_OK && export != NULL && i < export->count; i++) {
         const catalog_candidate *candidate = &export->candidates[i];
         catalog_outcome outcome = catalog_candidate_outcome(self, candidate);
         if (outcome != CANDIDATE_HIDDEN) {
-            err = catalog_segment_add(
-                made, i, self->servers->sources[index].upstream, candidate->item,
-                outcome == CANDIDATE_BARE ? candidate->bare : candidate->full, candidate->describe);
+            err = catalog_segment_add(made, i, candidate->item,
+                                      outcome == CANDIDATE_BARE ? candidate->bare : candidate->full,
+                                      candidate->bare, candidate->describe);
         }
     }
     err = err == BAY_OK ? catalog_segment_seal(made) : err;

@@ -5,7 +5,7 @@
 
 enum { HASH_SEED = 0x5e67 };
 
-catalog_segment *catalog_segment_new(listing *from, size_t candidates)
+catalog_segment *catalog_segment_new(upstream *of, listing *from, size_t candidates)
 {
     catalog_segment *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
@@ -17,10 +17,13 @@ catalog_segment *catalog_segment_new(listing *from, size_t candidates)
     self->entries = arena_array(&self->memory, candidates + 1, sizeof(*self->entries));
     self->places = arena_array(&self->memory, candidates + 1, sizeof(*self->places));
     self->starts = arena_array(&self->memory, candidates + 1, sizeof(*self->starts));
-    if (self->entries == NULL || self->places == NULL || self->starts == NULL) {
+    if (self->entries == NULL || self->places == NULL || self->starts == NULL ||
+        arena_dup(&self->memory, upstream_name(of), &self->server) != BAY_OK ||
+        arena_dup(&self->memory, upstream_config(of)->agent, &self->agent) != BAY_OK) {
         catalog_segment_unref(self);
         return NULL;
     }
+    self->upstream = of;
     self->from = from != NULL ? listing_ref(from) : NULL;
     return self;
 }
@@ -75,8 +78,8 @@ static void write_edited(buf *out, const listing_item *item, bay_str shown, bay_
     buf_char(out, '}');
 }
 
-bay_err catalog_segment_add(catalog_segment *self, size_t candidate, upstream *from,
-                            const listing_item *item, bay_str shown, bay_str describe)
+bay_err catalog_segment_add(catalog_segment *self, size_t candidate, const listing_item *item,
+                            bay_str shown, bay_str bare, bay_str describe)
 {
     bay_str name;
     bay_str words = {NULL, 0};
@@ -104,7 +107,13 @@ bay_err catalog_segment_add(catalog_segment *self, size_t candidate, upstream *f
     if (self->text.err != BAY_OK) {
         return self->text.err;
     }
-    self->entries[self->count++] = (catalog_entry){name, item, from, self->from, words};
+    self->entries[self->count++] = (catalog_entry){.shown = name,
+                                                   .bare = str_from(name, name.len - bare.len),
+                                                   .item = item,
+                                                   .upstream = self->upstream,
+                                                   .owner = self->from,
+                                                   .segment = self,
+                                                   .describe = words};
     self->places[candidate] = (uint32_t)self->count;
     return BAY_OK;
 }

@@ -28,33 +28,32 @@ bool endpoint_request_defer(endpoint *self, mcp_request *request)
     return true;
 }
 
-/* A name nobody listed (yet): the part before the separator may name a server. What would not be
- * shown is nobody's. */
-static const catalog_source *source_by_prefix(const endpoint *self, listing_kind kind, bay_str name,
-                                              bay_str *out_own)
+/* The server whose the name may be, because its list has not been read: the part before the
+ * separator names it. NULL: there is none, or it would not show such a name to the request's
+ * principal. */
+static const catalog_source *find_unread(const endpoint *self, const mcp_request *request,
+                                         listing_kind kind, bay_str name)
 {
     const catalog_source *source = self->servers.count > 0 ? &self->servers.sources[0] : NULL;
     bay_str rest = name;
+    bay_str own;
     if (self->only == NULL) {
         source = catalog_servers_split(&self->servers, self->config->separator, name, &rest);
     }
-    if (source == NULL || rest.len == 0) {
+    if (source == NULL || rest.len == 0 || source->listings[kind] != NULL) {
         return NULL;
     }
     const config_server *server = upstream_config(source->upstream);
-    bool is_shown = filter_own_name(server, kind, rest, out_own) &&
-                    filter_shows(self->part, server, kind, *out_own, name);
+    bool is_shown = filter_own_name(server, kind, rest, &own) &&
+                    filter_shows(self->part, server, kind, own, name) &&
+                    endpoint_may_show(self, &request->call, kind, source->upstream, rest);
     return is_shown ? source : NULL;
 }
 
 bool endpoint_knows_tool(const endpoint *self, mcp_request *request, bay_str name)
 {
-    bay_str own;
-    if (endpoint_find_seen(self, request, LISTING_TOOLS, name) != NULL) {
-        return true;
-    }
-    const catalog_source *source = source_by_prefix(self, LISTING_TOOLS, name, &own);
-    return source != NULL && source->listings[LISTING_TOOLS] == NULL;
+    return endpoint_find_seen(self, request, LISTING_TOOLS, name) != NULL ||
+           find_unread(self, request, LISTING_TOOLS, name) != NULL;
 }
 
 static void refuse_name(mcp_request *request, const char *what)
@@ -92,15 +91,13 @@ static void take_named(endpoint *self, mcp_request *request, listing_kind kind, 
         }
         return;
     }
-    bay_str own = {NULL, 0};
-    const catalog_source *source = source_by_prefix(self, kind, request->name, &own);
-    bool is_unread = source != NULL && source->listings[kind] == NULL;
-    if (is_unread ? endpoint_await(self, request, source, kind)
-                  : endpoint_request_defer(self, request)) {
+    const catalog_source *unread = find_unread(self, request, kind, request->name);
+    if (unread != NULL ? endpoint_await(self, request, unread, kind)
+                       : endpoint_request_defer(self, request)) {
         return;
     }
-    if (is_unread) {
-        refuse_unread(request, source, what);
+    if (unread != NULL) {
+        refuse_unread(request, unread, what);
     } else {
         refuse_name(request, what);
     }

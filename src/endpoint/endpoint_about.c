@@ -137,7 +137,7 @@ void endpoint_instructions(void *user, const mcp_request *request, buf *out)
         const trust_checked *about = self->servers.sources[i].about;
         bool passes = about == NULL || trust_checked_admits(about);
         bay_str text = passes ? upstream_instructions(server) : (bay_str){"", 0};
-        if (!endpoint_sees_server(self, request, server)) {
+        if (text.len == 0 || !endpoint_sees_server(self, request, server)) {
             continue;
         }
         if (self->only != NULL) {
@@ -146,7 +146,7 @@ void endpoint_instructions(void *user, const mcp_request *request, buf *out)
         }
         bay_str part = cut(text, INSTRUCTIONS_OF_ONE);
         size_t used = out->len - before + part.len + upstream_name(server).len;
-        if (part.len > 0 && used < INSTRUCTIONS_BYTES) {
+        if (used < INSTRUCTIONS_BYTES) {
             buf_printf(out, "%s# %s\n\n", out->len > before ? "\n\n" : "",
                        upstream_name(server).at);
             buf_str(out, part);

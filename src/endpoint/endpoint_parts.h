@@ -82,6 +82,10 @@ bool endpoint_has_rules(const call_context *call);
 /* Does the call's principal see the entry? */
 bool endpoint_shows(const endpoint *self, const call_context *call, listing_kind kind,
                     const catalog_entry *entry);
+/* Could the call's principal see a thing by that name, without its server's, of a server whose list
+ * has not been read? */
+bool endpoint_may_show(const endpoint *self, const call_context *call, listing_kind kind,
+                       const upstream *of, bay_str bare);
 /* The entry of that name that the request's principal sees; NULL: there is none. The request is
  * about it from now on. */
 const catalog_entry *endpoint_find_seen(const endpoint *self, mcp_request *request,

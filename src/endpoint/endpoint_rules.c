@@ -2,7 +2,6 @@
  * rules decide on them. Lists are filtered and names are looked up by endpoint_shows, which asks the
  * function that admits the call. What it hides is looked up as if it were not there. */
 #include "base/str.h"
-#include "catalog/filter.h"
 #include "endpoint/endpoint_parts.h"
 
 static const struct {
@@ -20,45 +19,30 @@ bool endpoint_has_rules(const call_context *call)
     return call->door != NULL && call->door->policy.rules != NULL;
 }
 
-/* Rules name tools and prompts as "/mcp" shows them, whatever this endpoint shows. */
-static bool write_full(const endpoint *self, listing_kind kind, const catalog_entry *entry,
-                       buf *out)
-{
-    const config_server *server = upstream_config(entry->upstream);
-    buf_str(out, upstream_name(entry->upstream));
-    buf_str(out, self->config->separator);
-    buf_str(out, filter_rename(server, kind, entry->item->key));
-    return out->err == BAY_OK;
-}
-
-static policy_name name_of(const endpoint *self, listing_kind kind, const catalog_entry *entry,
+/* Rules name tools and prompts as "/mcp" shows them, whatever this endpoint shows. A name that is
+ * too long is "", and hidden. */
+static policy_name name_of(const endpoint *self, listing_kind kind, bay_str server, bay_str bare,
                            buf *scratch)
 {
-    bool is_named = kind == LISTING_TOOLS || kind == LISTING_PROMPTS;
-    bool is_full = !is_named || (self->only == NULL && !self->config->bare_names);
-    buf_clear(scratch);
-    /* a name that is too long has none, and is hidden */
-    bay_str name = is_full                                  ? entry->shown
-                   : write_full(self, kind, entry, scratch) ? buf_view(scratch)
-                                                            : STR("");
-    return (policy_name){kinds[kind].kind, upstream_name(entry->upstream), name};
+    policy_name name = {.kind = kinds[kind].kind, .server = server, .name = bare};
+    if (kind == LISTING_TOOLS || kind == LISTING_PROMPTS) {
+        buf_clear(scratch);
+        buf_str(scratch, server);
+        buf_str(scratch, self->config->separator);
+        buf_str(scratch, bare);
+        name.name = scratch->err == BAY_OK ? buf_view(scratch) : STR("");
+    }
+    return name;
 }
 
-/* A skill of an agent is a tool, and its call a message to the agent: both have to be there. */
-static policy_outcome outcome_of(const call_context *call, const upstream *of,
-                                 const policy_name *name, bay_str method)
+/* A skill of an agent is a tool, and its call a message to the agent: both have to be there.
+ * `agent`: "": it is no skill. */
+static bool is_hidden(const call_context *call, const policy_name *name, bay_str method,
+                      bay_str agent)
 {
-    bay_str agent = upstream_config(of)->agent;
-    policy_outcome outcome =
-        name->name.len > 0 ? call_shows(call->door, name, method, call->principal, call->origin)
-                           : POLICY_HIDDEN;
-    if (outcome == POLICY_HIDDEN || agent.len == 0) {
-        return outcome;
-    }
-    policy_name whose = {POLICY_AGENT, agent, agent};
-    policy_outcome other =
-        call_shows(call->door, &whose, STR("SendMessage"), call->principal, call->origin);
-    return other < outcome ? other : outcome;
+    policy_name whose = {.kind = POLICY_AGENT, .server = agent, .name = agent};
+    return name->name.len == 0 || call_shows(call, name, method) == POLICY_HIDDEN ||
+           (agent.len > 0 && call_shows(call, &whose, STR("SendMessage")) == POLICY_HIDDEN);
 }
 
 bool endpoint_shows(const endpoint *self, const call_context *call, listing_kind kind,
@@ -69,8 +53,22 @@ bool endpoint_shows(const endpoint *self, const call_context *call, listing_kind
     if (!endpoint_has_rules(call)) {
         return true;
     }
-    policy_name name = name_of(self, kind, entry, &scratch);
-    return outcome_of(call, entry->upstream, &name, kinds[kind].method) != POLICY_HIDDEN;
+    const catalog_segment *of = entry->segment;
+    policy_name name = name_of(self, kind, of->server, entry->bare, &scratch);
+    return !is_hidden(call, &name, kinds[kind].method, of->agent);
+}
+
+bool endpoint_may_show(const endpoint *self, const call_context *call, listing_kind kind,
+                       const upstream *of, bay_str bare)
+{
+    char text[ENDPOINT_FULL_BYTES];
+    buf scratch = {.at = text, .cap = sizeof(text), .max = sizeof(text)};
+    if (!endpoint_has_rules(call)) {
+        return true;
+    }
+    policy_name name = name_of(self, kind, upstream_name(of), bare, &scratch);
+    name.is_unlisted = true;
+    return !is_hidden(call, &name, kinds[kind].method, upstream_config(of)->agent);
 }
 
 static bool sees_any(const endpoint *self, const call_context *call, listing_kind kind,
@@ -108,12 +106,10 @@ const catalog_entry *endpoint_find_seen(const endpoint *self, mcp_request *reque
     if (entry == NULL || !endpoint_has_rules(&request->call)) {
         return entry;
     }
-    policy_name name = name_of(self, kind, entry, &scratch);
-    if (outcome_of(&request->call, entry->upstream, &name, kinds[kind].method) == POLICY_HIDDEN) {
+    const catalog_segment *of = entry->segment;
+    policy_name name = name_of(self, kind, of->server, entry->bare, &scratch);
+    if (is_hidden(&request->call, &name, kinds[kind].method, of->agent)) {
         return NULL;
-    }
-    if (kind == LISTING_TEMPLATES) { /* completion of a URI: about the template as it is written */
-        name.kind = POLICY_TEMPLATE;
     }
     bay_err err = arena_dup(request->memory, name.name, &name.name);
     request->call.about = name;
@@ -126,9 +122,8 @@ bool endpoint_sees_resource(call_context *call, const upstream *owner)
         return true;
     }
     bay_str server = owner != NULL ? upstream_name(owner) : STR("");
-    call->about = (policy_name){POLICY_RESOURCE, server, call->shown};
-    return call_shows(call->door, &call->about, kinds[LISTING_RESOURCES].method, call->principal,
-                      call->origin) != POLICY_HIDDEN;
+    call->about = (policy_name){.kind = POLICY_RESOURCE, .server = server, .name = call->shown};
+    return call_shows(call, &call->about, kinds[LISTING_RESOURCES].method) != POLICY_HIDDEN;
 }
 
 bool endpoint_sees_skill(call_context *call, const upstream *of, bay_str uri)
@@ -136,9 +131,8 @@ bool endpoint_sees_skill(call_context *call, const upstream *of, bay_str uri)
     if (!endpoint_has_rules(call)) {
         return true;
     }
-    policy_name about = {POLICY_SKILL, upstream_name(of), uri};
-    return call_shows(call->door, &about, STR("skills/get"), call->principal, call->origin) !=
-           POLICY_HIDDEN;
+    policy_name about = {.kind = POLICY_SKILL, .server = upstream_name(of), .name = uri};
+    return call_shows(call, &about, STR("skills/get")) != POLICY_HIDDEN;
 }
 
 void endpoint_about_method(mcp_request *request)

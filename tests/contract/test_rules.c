@@ -392,6 +392,62 @@ static void other_rules_are_told(void **state)
     config_free(next);
 }
 
+/* A client that is in the middle of a list goes on with it after a server of it has left. */
+static void an_older_list_outlives_its_server(void **state)
+{
+    stage self;
+    char cursor[300];
+    char params[400];
+    (void)state;
+    open_rules(&self,
+               SERVERS "limits: {pageSize: 1}\npolicy: {default: allow, rules: [{deny: a.x.y}]}",
+               "", INIT("2025-11-25"));
+    char *answer = ask(&self, true, "tools/list", "");
+    const char *at = strstr(answer, "nextCursor\":\"");
+    assert_non_null(at);
+    assert_int_equal(sscanf(at, "nextCursor\":\"%299[^\"]", cursor), 1);
+    mem_free(answer);
+    assert_int_equal(endpoint_set_sources(self.endpoint, self.config, self.sources, 1), BAY_OK);
+    fake_free(self.b);
+    (void)snprintf(params, sizeof(params), "'cursor':'%s'", cursor);
+    answer = ask(&self, true, "tools/list", params);
+    assert_non_null(strstr(answer, "\"tools\":[{\"name\":\"b.echo\"}]"));
+    mem_free(answer);
+    self.b = fake_new("b", false);
+    close_rules(&self);
+}
+
+/* Whether a server is there and why its list is not does not show where the name would be hidden. */
+static void an_unread_server_is_hidden(void **state)
+{
+    static const char *const files[] = {
+        SERVERS "policy: {default: allow, rules: [{deny: [b.*, 'prompt:b.*']}]}",
+        SERVERS "toolMode: search\npolicy: {default: allow, rules: [{deny: [b.*, 'prompt:b.*']}]}",
+    };
+    static const named asked[] = {
+        {"tools/call", "'name':'%s','arguments':{}", "b.echo", "c.echo", NULL},
+        {"tools/call", "'name':'call_tool','arguments':{'name':'%s'}", "b.echo", "c.echo", NULL},
+        {"prompts/get", "'name':'%s'", "b.p", "c.p", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(files) * ARRAY_LEN(asked); i++) {
+        stage self;
+        open_rules(&self, files[i / ARRAY_LEN(asked)], "", INIT("2025-11-25"));
+        const named *row = &asked[i % ARRAY_LEN(asked)];
+        listing *read = self.sources[1].listings[LISTING_TOOLS];
+        self.sources[1].listings[LISTING_TOOLS] = NULL;
+        self.sources[1].read = ~0u; /* and not again */
+        assert_int_equal(endpoint_set_sources(self.endpoint, self.config, self.sources, 2), BAY_OK);
+        listing_unref(read);
+        char *hidden = ask_for(&self, true, row, row->known);
+        char *invented = ask_for(&self, true, row, row->invented);
+        assert_string_equal(hidden, invented);
+        mem_free(hidden);
+        mem_free(invented);
+        close_rules(&self);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -404,6 +460,8 @@ int main(void)
         cmocka_unit_test(arguments_are_decided),
         cmocka_unit_test(a_scope_that_lacks_is_named),
         cmocka_unit_test(other_rules_are_told),
+        cmocka_unit_test(an_older_list_outlives_its_server),
+        cmocka_unit_test(an_unread_server_is_hidden),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -423,6 +423,11 @@ static void test_rules_need_a_name(void **state)
     rig_fini(&self);
 }
 
+static policy_name name_of(bay_str server, bay_str tool)
+{
+    return (policy_name){.kind = POLICY_TOOL, .server = server, .name = tool};
+}
+
 static void test_rules(void **state)
 {
     rig self;
@@ -430,11 +435,11 @@ static void test_rules(void **state)
     rig_init(&self, 0);
     set_rules(&self, POLICY_DENY, POLICY_ALLOW, "weather.*");
     call_context call = begun(&self);
-    call.about = (policy_name){POLICY_TOOL, STR("weather"), STR("weather.now")};
+    call.about = name_of(STR("weather"), STR("weather.now"));
     assert_int_equal(admit(&self, &call), CALL_GO);
     call_over(&call, CALL_RESULT);
     call = begun(&self);
-    call.about = (policy_name){POLICY_TOOL, STR("mail"), STR("mail.send")};
+    call.about = name_of(STR("mail"), STR("mail.send"));
     assert_int_equal(refused(&self, &call), CALL_DENIED);
     call = begun(&self);
     call.kind = CALL_LIST;
@@ -442,7 +447,7 @@ static void test_rules(void **state)
     call_over(&call, CALL_RESULT);
     set_rules(&self, POLICY_ALLOW, POLICY_APPROVE, "*");
     call = begun(&self);
-    call.about = (policy_name){POLICY_TOOL, STR("mail"), STR("mail.send")};
+    call.about = name_of(STR("mail"), STR("mail.send"));
     assert_int_equal(refused(&self, &call), CALL_APPROVAL);
     policy_index_fini(&self.door.policy);
     rig_fini(&self);
