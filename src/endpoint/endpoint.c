@@ -201,6 +201,7 @@ static void take_list(endpoint *self, mcp_request *request)
 static void endpoint_request(void *user, mcp_request *request)
 {
     endpoint *self = user;
+    request->is_cache_private = endpoint_has_rules(&request->call);
     if (self->is_searched && request->method != NULL && request->method->id == MCP_TOOLS_CALL &&
         meta_tools_request(self, request)) {
         return;

@@ -421,6 +421,9 @@ bool meta_tools_request(endpoint *self, mcp_request *request)
         return false;
     }
     endpoint_about_method(request); /* call_tool: until it is the tool's call */
+    if (!is_call) {
+        request->call.method = mcp_method_of(MCP_TOOLS_LIST)->text; /* that they stand for */
+    }
     if (!is_call && (endpoint_request_defer(self, request) || !mcp_request_admit(request, NULL))) {
         return true;
     }

@@ -160,8 +160,10 @@ static bool is_shown(mcp_request *request, const catalog_source *of, json_val sk
 {
     bay_str uri;
     json_val value = json_get(skill, STR("uri"));
-    return !json_is(value, JSON_STRING) ||
-           (json_str(value, request->memory, &uri) == BAY_OK && shows(request, of->upstream, uri));
+    if (!json_is(value, JSON_STRING)) {
+        return !endpoint_has_rules(&request->call); /* on which rules could not decide */
+    }
+    return json_str(value, request->memory, &uri) == BAY_OK && shows(request, of->upstream, uri);
 }
 
 /* The page without the items whose URIs are not to be shown; as it is where there are none. */
@@ -205,14 +207,14 @@ static void list_done(void *user, const mcp_outcome *outcome)
                                ? NULL
                                : next_source(self->way->endpoint, self->way->request, self->server,
                                              (bay_str){NULL, 0}, (bay_str){NULL, 0});
-    bool is_later =
-        !json_is(json_get(self->way->request->message.params, STR("cursor")), JSON_MISSING);
-    if (!is_page && (is_later || next != NULL)) {
-        /* one server that fails does not take the others along */
+    mcp_request *request = self->way->request;
+    /* one server that fails does not take the others along; and rules may hide who that was */
+    bool is_passed = !json_is(json_get(request->message.params, STR("cursor")), JSON_MISSING) ||
+                     endpoint_has_rules(&request->call);
+    if (!is_page && (is_passed || next != NULL)) {
         LOG(LOG_WARN, "catalog", "%.*s: its skills could not be listed", BAY_STR(self->server));
     }
-    if (!is_page && is_later && next == NULL) {
-        mcp_request *request = self->way->request;
+    if (!is_page && is_passed && next == NULL) {
         route_end(self->way);
         mcp_request_result_members(request, STR("\"skills\":[]"));
         return;

@@ -35,7 +35,7 @@ static void put_hints(json_writer *writer, const request *to, json_val ttl, json
         json_put_val(writer, ttl);
     }
     json_key_lit(writer, "cacheScope");
-    if (json_is(scope, JSON_MISSING)) {
+    if (json_is(scope, JSON_MISSING) || to->shown.is_cache_private) {
         json_put_str(writer, to->shown.is_cache_public ? STR("public") : STR("private"));
     } else {
         json_put_val(writer, scope);

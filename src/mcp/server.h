@@ -135,7 +135,8 @@ struct mcp_request {
     void *user;
     uint32_t ttl_ms; /* cache hint for cacheable modern results without one */
     bool is_cache_public;
-    bay_str result_meta; /* for mcp_request_result_members: members of _meta, raw */
+    bool is_cache_private; /* whatever the result says: it is for this principal */
+    bay_str result_meta;   /* for mcp_request_result_members: members of _meta, raw */
 };
 
 /* What mcp_service.param_table returns for a tool that is not known yet. */

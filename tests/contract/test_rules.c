@@ -448,6 +448,48 @@ static void an_unread_server_is_hidden(void **state)
     }
 }
 
+/* A rule about calls of a tool is not about the tool that searches. */
+static void to_search_is_to_list(void **state)
+{
+    stage self;
+    (void)state;
+    open_rules(&self,
+               SERVERS "toolMode: search\n"
+                       "policy: {default: allow, rules: [{deny: a.echo, method: tools/call}]}",
+               "", INIT("2025-11-25"));
+    char *answer = ask(&self, true, "tools/call", "'name':'search_tools','arguments':{'query':''}");
+    assert_non_null(strstr(answer, "x.y"));
+    assert_null(strstr(answer, "a.echo"));
+    mem_free(answer);
+    close_rules(&self);
+}
+
+/* Neither a server that fails nor an item on which rules cannot decide is told to those for whom it
+ * is not there. */
+static void skills_are_decided(void **state)
+{
+    stage self;
+    (void)state;
+    open_rules(&self, SERVERS "policy: {default: allow, rules: [{deny: 'skill:*', server: a}]}", "",
+               INIT("2025-11-25"));
+    fake_learn(&self.a->base, mcp_revision_of(MCP_LATEST),
+               STR("{\"resources\":{},\"extensions\":{\"io.modelcontextprotocol/skills\":{}}}"));
+    endpoint_server_changed(self.endpoint, NULL);
+    say(&self.modern, MODERN("1", "skills/list", "'x':1"));
+    fake_result(self.a, "{'skills':[{'uri':'skill://x/SKILL.md'},{'name':'y'}],"
+                        "'cacheScope':'public','ttlMs':5}");
+    assert_int_equal(self.modern.count, 1);
+    assert_non_null(strstr(self.modern.lines[0], "\"skills\":[]"));
+    assert_non_null(strstr(self.modern.lines[0], "\"cacheScope\":\"private\""));
+    forget(&self.modern);
+    say(&self.modern, MODERN("1", "skills/list", "'x':1"));
+    fake_fail(self.a, BAY_ERR_CLOSED, false, "it went");
+    assert_int_equal(self.modern.count, 1);
+    assert_non_null(strstr(self.modern.lines[0], "\"skills\":[]"));
+    forget(&self.modern);
+    close_rules(&self);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -462,6 +504,8 @@ int main(void)
         cmocka_unit_test(other_rules_are_told),
         cmocka_unit_test(an_older_list_outlives_its_server),
         cmocka_unit_test(an_unread_server_is_hidden),
+        cmocka_unit_test(to_search_is_to_list),
+        cmocka_unit_test(skills_are_decided),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
