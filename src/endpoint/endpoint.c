@@ -198,9 +198,50 @@ static void take_list(endpoint *self, mcp_request *request)
     }
 }
 
+/* Has the object each of these members at most once, in whatever case? False also without memory. */
+static bool has_once(json_val object, const bay_str *names, size_t count, arena *memory)
+{
+    uint32_t seen = 0;
+    for (json_iter at = json_iter_of(object); json_next(&at);) {
+        bay_str key;
+        if (json_str(at.key, memory, &key) != BAY_OK) {
+            return false;
+        }
+        for (size_t i = 0; i < count; i++) {
+            if (str_eq_folded(key, names[i])) {
+                if (!str_eq(key, names[i]) || (seen & 1u << i) != 0) {
+                    return false;
+                }
+                seen |= 1u << i;
+            }
+        }
+    }
+    return true;
+}
+
+/* Of two members of one name servers read the first or the last, and some take one in another case
+ * for the same: what is decided on here, and replaced, has to be what the server reads. */
+static bool is_ambiguous(const mcp_request *request)
+{
+    static const bay_str in_params[] = {
+        STR_INIT("name"),   STR_INIT("uri"),          STR_INIT("arguments"),     STR_INIT("ref"),
+        STR_INIT("taskId"), STR_INIT("requestState"), STR_INIT("inputResponses")};
+    static const bay_str in_reference[] = {STR_INIT("type"), STR_INIT("name"), STR_INIT("uri")};
+    json_val params = request->message.params;
+    return !has_once(params, in_params, ARRAY_LEN(in_params), request->memory) ||
+           !has_once(json_get(params, STR("ref")), in_reference, ARRAY_LEN(in_reference),
+                     request->memory);
+}
+
 static void endpoint_request(void *user, mcp_request *request)
 {
     endpoint *self = user;
+    if (is_ambiguous(request)) {
+        mcp_request_error(request, RPC_INVALID_PARAMS,
+                          STR("A member of the params stands twice, or in another case"),
+                          (bay_str){NULL, 0});
+        return;
+    }
     request->is_cache_private = endpoint_has_rules(&request->call);
     if (self->is_searched && request->method != NULL && request->method->id == MCP_TOOLS_CALL &&
         meta_tools_request(self, request)) {

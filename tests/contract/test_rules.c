@@ -448,6 +448,40 @@ static void an_unread_server_is_hidden(void **state)
     }
 }
 
+/* Of two members that a server may take for one another it might read the one that nobody decided
+ * on. */
+static void members_are_said_once(void **state)
+{
+    static const struct {
+        const char *method;
+        const char *params;
+    } asked[] = {
+        {"tools/call", "'name':'a.echo','Name':'x.y'"},
+        {"tools/call", "'name':'a.echo','arguments':{},'Arguments':{'n':1}"},
+        {"tools/call", "'name':'a.echo','argument\xc5\xbf':{'n':1}"},
+        {"tools/call", "'name':'a.echo','RequestState':'s'"},
+        {"prompts/get", "'name':'a.p','NAME':'q'"},
+        {"resources/read", "'uri':'f:///a','URI':'f:///b'"},
+        {"completion/complete", "'ref':{'type':'ref/prompt','name':'a.p'},"
+                                "'ref':{'type':'ref/prompt','name':'q'},"
+                                "'argument':{'name':'x','value':'y'}"},
+        {"completion/complete", "'ref':{'type':'ref/prompt','name':'a.p','name':'q'},"
+                                "'argument':{'name':'x','value':'y'}"},
+        {"completion/complete", "'ref':{'type':'ref/resource','uri':'g:///{id}','Uri':'q'},"
+                                "'argument':{'name':'x','value':'y'}"},
+    };
+    stage self;
+    (void)state;
+    open_rules(&self, SERVERS "policy: {default: allow}", "", INIT("2025-11-25"));
+    for (size_t i = 0; i < 2 * ARRAY_LEN(asked); i++) {
+        char *answer = ask(&self, i % 2 == 0, asked[i / 2].method, asked[i / 2].params);
+        assert_non_null(strstr(answer, "\"error\":{\"code\":-32602"));
+        mem_free(answer);
+    }
+    assert_int_equal(self.a->sends + self.b->sends, 0);
+    close_rules(&self);
+}
+
 /* A rule about calls of a tool is not about the tool that searches. */
 static void to_search_is_to_list(void **state)
 {
@@ -504,6 +538,7 @@ int main(void)
         cmocka_unit_test(other_rules_are_told),
         cmocka_unit_test(an_older_list_outlives_its_server),
         cmocka_unit_test(an_unread_server_is_hidden),
+        cmocka_unit_test(members_are_said_once),
         cmocka_unit_test(to_search_is_to_list),
         cmocka_unit_test(skills_are_decided),
     };
