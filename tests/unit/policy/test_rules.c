@@ -728,12 +728,9 @@ static void test_kinds(void **state)
 /* Two names that some server takes for one, of which nobody can say which it reads. */
 static void test_names_in_another_case(void **state)
 {
-    static const char *const unclear[] = {
-        "{\"task\":1,\"Task\":2}",
-        "{\"task\":1,\"ta\xc5\xbfk\":2}",
-        "{\"task\":1,\"tas\\u212a\":2}",
-        "{\"ta\xc5\xbfk\":1}",
-    };
+    static const char *const unclear[] = {"{\"task\":1,\"Task\":2}",
+                                          "{\"task\":1,\"ta\xc5\xbfk\":2}",
+                                          "{\"task\":1,\"tas\\u212a\":2}", "{\"ta\xc5\xbfk\":1}"};
     rules_rig self;
     (void)state;
     rules_begin(&self, POLICY_DENY);
