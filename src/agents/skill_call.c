@@ -504,17 +504,6 @@ static const a2a_call_ops call_ops = {on_result, on_event, skill_call_on_end, on
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 
-static void write_uuid(buf *out)
-{
-    unsigned char bytes[16];
-    rand_bytes(bytes, sizeof(bytes));
-    bytes[6] = (unsigned char)((bytes[6] & 0x0f) | 0x40);
-    bytes[8] = (unsigned char)((bytes[8] & 0x3f) | 0x80);
-    for (size_t i = 0; i < sizeof(bytes); i++) {
-        buf_printf(out, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", bytes[i]);
-    }
-}
-
 /* What the client said to what the agent asked; the task it belongs to is in the state. */
 typedef struct round_answer {
     json_val text; /* JSON_STRING: the answer */
@@ -558,15 +547,13 @@ static void put_id(json_writer *writer, bay_str key, json_val id)
 static void write_params(const skill_call *self, json_val text, json_val data, json_val task,
                          json_val context, json_writer *out)
 {
+    char id[37];
+    rand_uuid(id);
     json_open_object(out);
     json_key_lit(out, "message");
     json_open_object(out);
     json_key_lit(out, "messageId");
-    buf id;
-    buf_init(&id, 64);
-    write_uuid(&id);
-    json_put_str(out, buf_view(&id));
-    buf_fini(&id);
+    json_put_str(out, str_of(id));
     put_id(out, STR("contextId"), context);
     put_id(out, STR("taskId"), task);
     json_key_lit(out, "role");

@@ -25,3 +25,21 @@ uint64_t rand_u64(void)
     rand_bytes(&number, sizeof(number));
     return number;
 }
+
+void rand_uuid(char out[37])
+{
+    static const char digits[] = "0123456789abcdef";
+    unsigned char bytes[16];
+    rand_bytes(bytes, sizeof(bytes));
+    bytes[6] = (unsigned char)((bytes[6] & 0x0f) | 0x40);
+    bytes[8] = (unsigned char)((bytes[8] & 0x3f) | 0x80);
+    char *at = out;
+    for (size_t i = 0; i < sizeof(bytes); i++) {
+        if (i == 4 || i == 6 || i == 8 || i == 10) {
+            *at++ = '-';
+        }
+        *at++ = digits[bytes[i] >> 4];
+        *at++ = digits[bytes[i] & 15];
+    }
+    *at = '\0';
+}

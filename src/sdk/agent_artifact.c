@@ -7,24 +7,6 @@
 #include "sdk/format.h"
 #include "sdk/json_parts.h"
 
-static void make_id(char out[37])
-{
-    static const char digits[] = "0123456789abcdef";
-    unsigned char bytes[16];
-    rand_bytes(bytes, sizeof(bytes));
-    bytes[6] = (unsigned char)((bytes[6] & 0x0f) | 0x40); /* RFC 9562, version 4 */
-    bytes[8] = (unsigned char)((bytes[8] & 0x3f) | 0x80);
-    size_t at = 0;
-    for (size_t i = 0; i < sizeof(bytes); i++) {
-        if (i == 4 || i == 6 || i == 8 || i == 10) {
-            out[at++] = '-';
-        }
-        out[at++] = digits[bytes[i] >> 4];
-        out[at++] = digits[bytes[i] & 15];
-    }
-    out[at] = '\0';
-}
-
 static void part_free(artifact_part *self)
 {
     if (self != NULL) {
@@ -68,7 +50,7 @@ bay_artifact *bay_task_artifact_str(bay_task *task, bay_str name, bay_str media_
     self->task = task;
     self->name = dup_text(name, &is_short);
     self->media_type = dup_text(media_type, &is_short);
-    make_id(self->id);
+    rand_uuid(self->id);
     if (is_short) {
         artifact_free(self);
         return NULL;

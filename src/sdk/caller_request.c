@@ -435,17 +435,6 @@ void bay_caller_request_on_event(bay_caller_request *operation, bay_event_fn eve
 
 /* ---- the request ----------------------------------------------------------------------------- */
 
-static void write_uuid(buf *out)
-{
-    uint8_t bytes[16];
-    rand_bytes(bytes, sizeof(bytes));
-    bytes[6] = (uint8_t)((bytes[6] & 0x0f) | 0x40); /* RFC 9562: version 4 */
-    bytes[8] = (uint8_t)((bytes[8] & 0x3f) | 0x80);
-    for (size_t i = 0; i < sizeof(bytes); i++) {
-        buf_printf(out, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", bytes[i]);
-    }
-}
-
 static void put_object(json_writer *out, bay_str name, const json_builder *members)
 {
     if (members->writer.depth > 0) {
@@ -472,12 +461,12 @@ static void put_modes(bay_caller_request *self)
 
 static void put_message(bay_caller_request *self, json_writer *out)
 {
+    char id[37];
+    rand_uuid(id);
     json_key_lit(out, "message");
     json_open_object(out);
     json_key_lit(out, "messageId");
-    size_t opened = json_open_word(out);
-    write_uuid(out->out);
-    json_close_word(out, opened);
+    json_put_str(out, str_of(id));
     json_key_lit(out, "role");
     json_put_str(out, STR("ROLE_USER"));
     if (self->context != NULL) {

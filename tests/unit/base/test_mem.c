@@ -100,6 +100,27 @@ static void random_bytes_differ(void **state)
     rand_bytes(NULL, 0);
 }
 
+/* RFC 9562: 8-4-4-4-12, version 4, variant 10. */
+static void uuids_are_of_version_4(void **state)
+{
+    (void)state;
+    char one[37];
+    char other[37];
+    for (int i = 0; i < 64; i++) {
+        memset(one, 'x', sizeof(one));
+        rand_uuid(one);
+        assert_int_equal(strlen(one), 36);
+        for (size_t at = 0; at < 36; at++) {
+            bool is_dash = at == 8 || at == 13 || at == 18 || at == 23;
+            assert_non_null(strchr(is_dash ? "-" : "0123456789abcdef", one[at]));
+        }
+        assert_int_equal(one[14], '4');
+        assert_non_null(strchr("89ab", one[19]));
+    }
+    rand_uuid(other);
+    assert_string_not_equal(one, other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -110,6 +131,7 @@ int main(void)
         cmocka_unit_test(wiping_leaves_nothing),
         cmocka_unit_test(the_hooks_see_every_call),
         cmocka_unit_test(random_bytes_differ),
+        cmocka_unit_test(uuids_are_of_version_4),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
