@@ -2,6 +2,7 @@
  * or style a look-alike was taken from. */
 #include "base/shown.h"
 #include "policy/scan_internal.h"
+#include "json/utf8.h"
 
 typedef struct fold_range {
     uint32_t first;
@@ -239,34 +240,10 @@ scan_char scan_fold(uint32_t code)
     return out;
 }
 
-size_t scan_encode(uint32_t code, char *out)
-{
-    if (code < 0x80) {
-        out[0] = (char)code;
-        return 1;
-    }
-    if (code < 0x800) {
-        out[0] = (char)(0xc0 | code >> 6);
-        out[1] = (char)(0x80 | (code & 0x3f));
-        return 2;
-    }
-    if (code < 0x10000) {
-        out[0] = (char)(0xe0 | code >> 12);
-        out[1] = (char)(0x80 | (code >> 6 & 0x3f));
-        out[2] = (char)(0x80 | (code & 0x3f));
-        return 3;
-    }
-    out[0] = (char)(0xf0 | code >> 18);
-    out[1] = (char)(0x80 | (code >> 12 & 0x3f));
-    out[2] = (char)(0x80 | (code >> 6 & 0x3f));
-    out[3] = (char)(0x80 | (code & 0x3f));
-    return 4;
-}
-
 void scan_put(buf *out, uint32_t code)
 {
     char bytes[4] = {0};
-    buf_append(out, bytes, scan_encode(code, bytes));
+    buf_append(out, bytes, json_utf8_put(bytes, code));
 }
 
 /* ---- composition ------------------------------------------------------------------------------ */

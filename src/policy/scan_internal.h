@@ -45,9 +45,7 @@ typedef struct scan_char {
 } scan_char;
 
 scan_char scan_fold(uint32_t code);
-/* Appends `code` in UTF-8; `out` has room for four bytes. Returns how many. */
-size_t scan_encode(uint32_t code, char *out);
-void scan_put(buf *out, uint32_t code);
+void scan_put(buf *out, uint32_t code); /* in UTF-8 */
 
 /* Has `text` letters of Hangul or marks of kana that belong together with what stands before
  * them? */

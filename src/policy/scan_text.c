@@ -3,6 +3,7 @@
 #include "base/shown.h"
 #include "policy/scan_internal.h"
 #include "wire/chars.h"
+#include "json/utf8.h"
 
 enum {
     NO_CHARACTER = 0xffffffff,
@@ -279,7 +280,7 @@ static void begin_word(reader *self)
 static void put_letter(letters_read *of, uint32_t folded, uint32_t alike)
 {
     char bytes[4];
-    size_t len = scan_encode(folded, bytes);
+    size_t len = json_utf8_put(bytes, folded);
     if (of->len + len <= sizeof(of->bytes)) {
         memcpy(of->bytes + of->len, bytes, len);
         of->len += len;

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/shown.h"
 #include "policy/scan_internal.h"
+#include "json/utf8.h"
 
 bay_err scan_rule_set_new(scan_rule_set **out)
 {
@@ -68,7 +69,7 @@ static bool fold_word(scan_user_rule *rule, size_t *used, bay_str word, bay_str 
         }
         scan_char folded = scan_fold(code);
         if (folded.class == SCAN_LETTER || folded.class == SCAN_DIGIT) {
-            *used += scan_encode(folded.folded, rule->text + *used);
+            *used += json_utf8_put(rule->text + *used, folded.folded);
         } else if (folded.class != SCAN_MARK && folded.class != SCAN_QUOTE) {
             return false;
         }
