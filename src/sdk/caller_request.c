@@ -499,9 +499,16 @@ bay_err sdk_operation_write(bay_caller_request *self, bay_diag *diag)
     }
     put_object(out, STR("metadata"), &self->metadata);
     json_close_object(out);
+    bay_diag why = {0};
     bay_err err = json_builder_view(&self->whole, &written);
     if (err == BAY_OK && json_is_deeper(written, a2a_json_limits.max_depth)) {
         err = BAY_ERR_INVALID;
     }
-    return err == BAY_OK ? err : diag_set(diag, err, "the request: %s", bay_err_text(err));
+    if (err == BAY_OK) { /* a setting that was made twice, or that the program's JSON has, too */
+        err = json_check_duplicates(written, &why);
+        err = err == BAY_ERR_DUPLICATE ? BAY_ERR_INVALID : err;
+    }
+    return err == BAY_OK ? err
+                         : diag_set(diag, err, "the request: %s",
+                                    why.text[0] != '\0' ? why.text : bay_err_text(err));
 }

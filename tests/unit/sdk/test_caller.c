@@ -579,6 +579,7 @@ static void wrong_operations_are_refused(void **state)
     static const agent_step steps[] = {THE_CARD};
     bay_caller *caller = NULL;
     bay_caller_reply *response = NULL;
+    bay_diag diag = {0};
     assert_int_equal(connect_to(steps, 1, "", NULL, &caller, NULL), BAY_OK);
     bay_message *empty = bay_message_new();
     bay_caller_request *operations[] = {
@@ -598,6 +599,15 @@ static void wrong_operations_are_refused(void **state)
     fields = bay_caller_request_task(caller, "t");
     bay_caller_request_metadata(fields, "{");
     assert_int_equal(bay_caller_request_run(fields, NULL, NULL), BAY_ERR_INVALID);
+    fields = bay_caller_request_send_text(caller, "hi");
+    bay_caller_request_metadata(fields, "{\"skillId\":\"one\"}");
+    bay_caller_request_for_skill(fields, "another");
+    assert_int_equal(bay_caller_request_run(fields, NULL, &diag), BAY_ERR_INVALID);
+    assert_non_null(strstr(diag.text, "\"skillId\" stands twice"));
+    fields = bay_caller_request_task(caller, "t");
+    bay_caller_request_history(fields, 1);
+    bay_caller_request_history(fields, 2);
+    assert_int_equal(bay_caller_request_run(fields, NULL, &diag), BAY_ERR_INVALID);
     assert_int_equal(bay_caller_request_run(NULL, NULL, NULL), BAY_ERR_NOMEM);
     bay_caller_request_free(bay_caller_request_send_text(caller, "never sent"));
     bay_message_free(empty);
