@@ -214,10 +214,11 @@ bool sdk_call_questions_answer(bay_call *call);
 void sdk_call_questions_cancel(bay_call *call);
 void sdk_call_questions_forget(bay_call *call); /* the call has ended */
 bool sdk_call_questions_has(const bay_call *call, question_state state);
-/* The client's result, or why there is none, to a question of whatever state. */
-void sdk_call_question_answered(question *self, bay_err err, json_val result);
 /* Does this result fit the question? BAY_OK; BAY_ERR_PROTOCOL: no. BAY_ERR_NOMEM. */
 bay_err sdk_call_question_check(question *one, json_val result) BAY_MUST_CHECK;
+/* The client's result, which has been checked, or why there is none, to a question of whatever
+ * state. */
+void sdk_call_question_answered(question *self, bay_err err, json_val result);
 const mcp_method *sdk_call_question_method(const question *one);
 /* "KEY":{"method":…,"params":…}, into an open object. */
 void sdk_call_question_put(const question *self, json_writer *out);

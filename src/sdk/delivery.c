@@ -65,8 +65,11 @@ static void request_answered(void *user, bay_err err, const rpc_message *respons
 {
     question *one = user;
     bool is_result = response != NULL && response->kind == RPC_RESULT;
-    sdk_call_question_answered(one, err == BAY_OK && !is_result ? BAY_ERR_REMOTE : err,
-                               is_result ? response->result : JSON_NONE);
+    json_val result = is_result ? response->result : JSON_NONE;
+    if (err == BAY_OK) {
+        err = is_result ? sdk_call_question_check(one, result) : BAY_ERR_REMOTE;
+    }
+    sdk_call_question_answered(one, err, result);
 }
 
 /* A session is asked by a request of ours; a modern client by rounds, so that the answer is there

@@ -397,9 +397,6 @@ void sdk_call_question_answered(question *self, bay_err err, json_val result)
         atomic_store(&call->is_cancelled, true); /* the engine says so after its questions ended */
     }
     if (err == BAY_OK) {
-        err = sdk_call_question_check(self, result);
-    }
-    if (err == BAY_OK) {
         err = keep_answer(self, result);
     }
     self->err = err;
