@@ -65,7 +65,6 @@ bay_err sdk_call_new(bay_server *server, const entry *item, mcp_request *request
     self->task = NULL;
     self->task_id[0] = '\0';
     self->document.memory = NULL;
-    self->has_state = false;
     request->user = self;
     server->calls_under_way++;
     *out = self;

@@ -150,8 +150,7 @@ struct bay_call {
     /* Rounds: see mrtr_state.c. NULL: neither answers nor state came with the request. */
     struct call_round *round;
     buf answered; /* "key":answer,… of this run: they travel with the next round */
-    buf state;    /* the handler's own bytes */
-    bool has_state;
+    buf state;    /* the handler's own bytes: its thread's; the server's lock guards writing them */
     /* Tasks: see task_parts.h. The id is the handler's thread's, the rest the loop's. */
     char task_id[36]; /* "": none */
     struct task *task;

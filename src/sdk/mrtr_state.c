@@ -368,9 +368,11 @@ static bay_err write_state(bay_call *call, rounds *self, uint32_t number, buf *o
     buf_init(&bound, SEAL_ASSOCIATED_BYTES);
     bytes_put_u64(head, self->instance);
     bytes_put_u64(head + 8, self->sequence++);
+    pthread_mutex_lock(&call->server->asking); /* the thread it was deferred to may write */
     bytes_put_u64(head + 16, (uint64_t)number << 32 | call->state.len);
     buf_append(&plain, head, sizeof(head));
     buf_str(&plain, buf_view(&call->state));
+    pthread_mutex_unlock(&call->server->asking);
     buf_char(&plain, '{');
     buf_str(&plain, buf_view(&call->answered));
     buf_char(&plain, '}');
@@ -417,12 +419,15 @@ void bay_call_remember(bay_call *call, const void *bytes, size_t len)
     if (call == NULL) {
         return;
     }
+    pthread_mutex_lock(&call->server->asking);
     buf_clear(&call->state);
     buf_append(&call->state, bytes, len);
-    if (call->state.err != BAY_OK) {
+    bay_err err = call->state.err;
+    pthread_mutex_unlock(&call->server->asking);
+    if (err != BAY_OK) {
         SERVER_LOG(call->server, LOG_ERROR, "server",
                    "\"%.*s\": %zu bytes of state are not kept: %s", BAY_STR(call->entry->key), len,
-                   bay_err_text(call->state.err));
+                   bay_err_text(err));
     }
 }
 

@@ -167,7 +167,7 @@ struct bay_server {
     bay_err (*open_store)(loop *on_loop, bay_str path, const store_options *options, store **out,
                           bay_diag *diag);
     struct bay_tasks *tasks;  /* while serving; NULL: no tool may be one */
-    pthread_mutex_t asking;   /* guards what calls have just asked */
+    pthread_mutex_t asking;   /* guards what calls have just asked, and what they remember */
     bay_identify_fn identify; /* NULL: everybody is nobody in particular */
     void *identify_user;
     bay_guard *guard;      /* NULL: none; one reference */

@@ -1,7 +1,7 @@
 /* Calls that other threads finish: deferred ones and blocking ones, while the client is there, has
  * cancelled, is gone, or the server ends. Every thread is joined before the server is freed. */
 #include "net/thread.h"
-#include "unit/sdk/sdk_bench.h"
+#include "unit/sdk/question_bench.h"
 
 enum { CROWD = 16, ROUNDS = 50 };
 
@@ -166,6 +166,58 @@ static void the_client_goes_while_a_thread_finishes(void **state)
             rig_hang_up(&on);
         }
         net_thread_join(&thread);
+        rig_stop(&on);
+    }
+}
+
+/* A thread that has asked goes on writing what it remembers, while the loop seals that for the next
+ * round: what comes back was written whole. */
+static void nothing_more(bay_call *call, const bay_answer *answer, void *user)
+{
+    (void)call; /* the thread ends it */
+    (void)user;
+    assert_int_equal(bay_answer_error(answer), BAY_ERR_CANCELLED);
+}
+
+static void ask_and_remember(void *argument)
+{
+    static const char bytes[CALL_MAX_STATE];
+    bay_call *call = argument;
+    bay_call_remember(call, bytes, 1);
+    bay_call_elicit(call, "?", NULL, nothing_more, NULL);
+    while (!bay_call_is_cancelled(call)) {
+        bay_call_remember(call, bytes, sizeof(bytes));
+        bay_call_remember(call, bytes, 1);
+    }
+    bay_call_reply(call, "nobody hears");
+}
+
+static void what_a_thread_remembers_is_sealed_whole(void **state)
+{
+    (void)state;
+    for (int round = 0; round < ROUNDS; round++) {
+        rig on;
+        net_thread thread;
+        start(&on, hand_over, false);
+        rig_client_with(&on, "2026-07-28", "\"elicitation\":{\"form\":{}}");
+        send_call(&on);
+        int at = on.way.events;
+        assert_int_equal(net_thread_start(&thread, ask_and_remember, desk.held[0]), BAY_OK);
+        RIG_UNTIL(&on, on.way.events > at);
+        net_thread_join(&thread);
+        assert_has(last_event(&on.way), "\"resultType\":\"input_required\"");
+        char sealed[32 * 1024];
+        (void)snprintf(sealed, sizeof(sealed), "%s", state_in(last_event(&on.way)));
+        char params[40 * 1024];
+        (void)snprintf(params, sizeof(params),
+                       "\"name\":\"t\",\"arguments\":{\"a\":\"\\u0041\"},\"inputResponses\":{"
+                       "\"1\":{\"action\":\"decline\"}},\"requestState\":\"%s\"",
+                       sealed);
+        rig_send(&on, "tools/call", params, "");
+        assert_int_equal(atomic_load(&desk.count), 2);
+        size_t len = bay_call_remembered(desk.held[1]).len;
+        assert_true(len == 1 || len == CALL_MAX_STATE);
+        bay_call_reply(desk.held[1], "ok");
         rig_stop(&on);
     }
 }
@@ -384,6 +436,7 @@ int main(void)
         cmocka_unit_test(a_deferred_call_is_finished_elsewhere),
         cmocka_unit_test(a_crowd_finishes_at_once),
         cmocka_unit_test(the_client_goes_while_a_thread_finishes),
+        cmocka_unit_test(what_a_thread_remembers_is_sealed_whole),
         cmocka_unit_test(a_blocking_handler_hears_of_the_cancel),
         cmocka_unit_test(blocking_handlers_answer),
         cmocka_unit_test(blocking_handlers_break_the_rules),
