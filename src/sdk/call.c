@@ -215,12 +215,7 @@ static json_val call_argument(const bay_call *self, const char *name)
 
 bay_str bay_call_str(bay_call *self, const char *name)
 {
-    json_val value = call_argument(self, name);
-    bay_str text = {NULL, 0};
-    if (!json_is(value, JSON_STRING)) {
-        return json_is(value, JSON_MISSING) ? text : json_raw(value);
-    }
-    return json_str(value, &self->memory, &text) == BAY_OK ? text : (bay_str){NULL, 0};
+    return bay_value_str(bay_call_value(self, name != NULL ? name : ""));
 }
 
 bay_err bay_call_int(bay_call *self, const char *name, int64_t *out)

@@ -493,10 +493,7 @@ static bay_str text_of(const bay_answer *self, json_val value)
 
 bay_str bay_answer_str(const bay_answer *self, const char *field)
 {
-    if (self == NULL) {
-        return (bay_str){NULL, 0};
-    }
-    return text_of(self, json_get(json_get(self->result, STR("content")), str_of(field)));
+    return bay_value_str(bay_answer_value(self, field != NULL ? field : ""));
 }
 
 bay_value bay_answer_value(const bay_answer *answer, const char *field)

@@ -358,6 +358,7 @@ static void arguments_are_read_as_they_are(void **state)
     assert_true(str_eq(bay_call_name(kept), STR("keep")));
     assert_true(str_eq(bay_call_revision(kept), STR("2025-03-26")));
     assert_true(str_eq(bay_call_str(kept, "s"), STR("a\xc3\xa9")));
+    assert_ptr_equal(bay_call_str(kept, "s").at, bay_call_str(kept, "s").at); /* decoded once */
     assert_true(str_eq(bay_call_str(kept, "o"), STR("{\"k\": [1]}")));
     assert_true(str_eq(bay_call_str(kept, "n"), STR("null")));
     assert_null(bay_call_str(kept, "absent").at);
