@@ -213,7 +213,8 @@ entry *sdk_server_add_tool(bay_server *self, const char *name, const char *descr
 void sdk_tool_schema(entry *tool, bay_str text, const json_doc *document);
 void sdk_tool_output(entry *tool, bay_str text, const json_doc *document);
 
-/* server_fields.c: arguments with the defaults that they lack; BAY_ERR_NOMEM. */
+/* server_fields.c: arguments with the defaults that they lack. BAY_ERR_NOMEM; BAY_ERR_LIMIT: they
+ * are too large with them. */
 bay_err sdk_arguments_fill(const entry *item, arena *memory, json_val *arguments) BAY_MUST_CHECK;
 /* Does this entry complete the argument of that name itself? */
 bool sdk_has_choices(const entry *prompt, json_val argument);

@@ -101,6 +101,16 @@ static bool read_arguments(const mcp_request *request, json_val *out)
     return json_is(*out, JSON_MISSING) || json_is(*out, JSON_OBJECT);
 }
 
+/* Arguments that fit, and could not be checked or be given their defaults. */
+static void refuse_unfilled(mcp_request *request, bay_err err)
+{
+    mcp_request_error(request, RPC_INTERNAL_ERROR,
+                      err == BAY_ERR_LIMIT
+                          ? STR("The arguments with their defaults are larger than a call may be")
+                          : STR("Out of memory"),
+                      (bay_str){NULL, 0});
+}
+
 static void call_tool(bay_server *self, mcp_request *request)
 {
     json_val arguments;
@@ -135,12 +145,12 @@ static void call_tool(bay_server *self, mcp_request *request)
     }
     if (err == BAY_OK) {
         start(self, tool, request, arguments);
-    } else if (err == BAY_ERR_NOMEM) {
-        mcp_request_error(request, RPC_INTERNAL_ERROR, STR("Out of memory"), (bay_str){NULL, 0});
-    } else {
+    } else if (err == BAY_ERR_INVALID) {
         buf_char(&complaint, '\0');
         fail_tool(self, tool, request,
                   complaint.err == BAY_OK ? complaint.at : "The arguments do not fit the schema.");
+    } else {
+        refuse_unfilled(request, err);
     }
     buf_fini(&complaint);
 }
@@ -196,7 +206,7 @@ static void get_prompt(bay_server *self, mcp_request *request)
     if (err == BAY_ERR_INVALID) {
         mcp_request_error(request, RPC_INVALID_PARAMS, buf_view(&complaint), (bay_str){NULL, 0});
     } else if (err != BAY_OK) {
-        mcp_request_error(request, RPC_INTERNAL_ERROR, STR("Out of memory"), (bay_str){NULL, 0});
+        refuse_unfilled(request, err);
     } else if (mcp_request_admit(request, NULL)) {
         start(self, prompt, request, arguments);
     }

@@ -303,6 +303,38 @@ static void a_call_gets_the_defaults_that_it_lacks(void **state)
     rig_stop(&on);
 }
 
+/* A small call may lack a large default many times. */
+static void defaults_have_the_bound_of_a_call(void **state)
+{
+    (void)state;
+    enum { ITEMS = 10000 };
+    static char text[8001];
+    static char params[ITEMS * 3 + 100];
+    memset(text, 'x', sizeof(text) - 1);
+    const bay_field fields[] = {{"text", BAY_TYPE_STRING, .default_value = text}, {0}};
+    const bay_field item = {.type = BAY_TYPE_OBJECT, .fields = fields};
+    const bay_field input[] = {{"list", BAY_TYPE_ARRAY, .items = &item}, {0}};
+    buf to = {.at = params, .cap = sizeof(params), .max = sizeof(params)};
+    buf_lit(&to, "\"name\":\"t\",\"arguments\":{\"list\":[{}");
+    for (int i = 1; i < ITEMS; i++) {
+        buf_lit(&to, ",{}");
+    }
+    buf_lit(&to, "]}");
+    buf_char(&to, '\0');
+    assert_int_equal(to.err, BAY_OK);
+    rig on;
+    bay_server *server = bay_server_new("s", "1");
+    bay_server_tool(server, "t", "d", input, reply_ok, NULL);
+    rig_start(&on, server);
+    rig_client(&on, "2025-11-25");
+    const char *answer = rig_ask(&on, "tools/call", params);
+    assert_has(answer, "\"code\":-32603");
+    assert_has(answer, "The arguments with their defaults are larger than a call may be");
+    assert_has(rig_ask(&on, "tools/call", "\"name\":\"t\",\"arguments\":{\"list\":[{}]}"),
+               "\"text\":\"ok\"");
+    rig_stop(&on);
+}
+
 static void bad_defaults_of_a_schema_are_told(void **state)
 {
     (void)state;
@@ -474,6 +506,7 @@ int main(void)
         cmocka_unit_test(a_table_becomes_json_schema),
         cmocka_unit_test(forms_have_the_words_of_their_revision),
         cmocka_unit_test(a_call_gets_the_defaults_that_it_lacks),
+        cmocka_unit_test(defaults_have_the_bound_of_a_call),
         cmocka_unit_test(bad_defaults_of_a_schema_are_told),
         cmocka_unit_test(choices_of_a_prompt_are_completed),
         cmocka_unit_test(output_is_checked_by_a_table),
