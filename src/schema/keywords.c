@@ -54,6 +54,9 @@ static void nearest(bay_str word, bay_str one, bay_str *best, size_t *edits)
 
 static void tell(search *self, bay_str word)
 {
+    if (self->found++ >= MOST_WORDS) {
+        return;
+    }
     bay_str best = {NULL, 0};
     size_t edits = word.len / 3 + 1; /* more would be another word */
     for (size_t i = 0; i < KEYWORD_COUNT; i++) {
@@ -61,9 +64,6 @@ static void tell(search *self, bay_str word)
     }
     for (size_t i = 0; i < ARRAY_LEN(annotations); i++) {
         nearest(word, annotations[i], &best, &edits);
-    }
-    if (self->found++ >= MOST_WORDS) {
-        return;
     }
     buf_printf(self->out, "%s%.*s has the unknown word \"%.*s\"", self->found > 1 ? "\n" : "",
                BAY_STR(self->path.len > 0 ? str_head(buf_view(&self->path), 120) : STR("it")),
