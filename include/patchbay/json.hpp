@@ -37,17 +37,34 @@ inline bay_str str(std::string_view text) noexcept
     return {text.data(), text.size()};
 }
 
-// A text that ends in NUL, for the length of a call; only a string_view is copied.
+// A text that ends in NUL, for the length of a call. A NUL inside, where C would end and mean another
+// text, becomes U+FFFD.
 class zstring {
   public:
     zstring(const char *text) noexcept : at_(text) {}
-    zstring(const std::string &text) noexcept : at_(text.c_str()) {}
-    zstring(std::string_view text) : copy_(text), at_(copy_.c_str()) {}
+    zstring(const std::string &text)
+        : copy_(has_nul(text) ? without_nul(text) : std::string()),
+          at_(has_nul(text) ? copy_.c_str() : text.c_str())
+    {
+    }
+    zstring(std::string_view text) : copy_(without_nul(text)), at_(copy_.c_str()) {}
     zstring(const zstring &) = delete;
     zstring &operator=(const zstring &) = delete;
     operator const char *() const noexcept { return at_; }
 
   private:
+    static bool has_nul(std::string_view text) noexcept
+    {
+        return text.find('\0') != std::string_view::npos;
+    }
+    static std::string without_nul(std::string_view text)
+    {
+        std::string made(text);
+        for (size_t at = 0; (at = made.find('\0', at)) != std::string::npos;) {
+            made.replace(at, 1, "\xEF\xBF\xBD");
+        }
+        return made;
+    }
     std::string copy_;
     const char *at_;
 };
@@ -99,10 +116,10 @@ template <class Run, class Failed> void guard(const char *what, Run run, Failed 
 #endif
 }
 
-// An error of the caller's, or one that nobody looks at.
+// An error of the caller's, or one that nobody looks at. What an earlier call left in it is forgotten.
 class errors {
   public:
-    explicit errors(error *out) noexcept : at_(out != nullptr ? out : &none_) {}
+    explicit errors(error *out) noexcept : at_(out != nullptr ? out : &none_) { *at_ = error(); }
     bay_diag *get() noexcept { return at_->get(); }
     bool good(bay_err code) noexcept { return at_->set(code); }
 
@@ -182,7 +199,12 @@ class json {
     json &object(const char *name = nullptr) { return bay_json_object(get(), name), *this; }
     json &array(const char *name = nullptr) { return bay_json_array(get(), name), *this; }
     json &end() { return bay_json_end(get()), *this; }
-    template <class T> json &put(zstring name, const T &one) { return write(name, one), *this; }
+    template <class T> json &put(const char *name, const T &one) { return write(name, one), *this; }
+    template <class T> json &put(std::string_view name, const T &one)
+    {
+        bay_json_name(get(), patchbay::str(name));
+        return add(one);
+    }
     template <class T> json &add(const T &one) { return write(nullptr, one), *this; }
 
     bay_err error() const noexcept { return bay_json_error(get()); }
@@ -308,8 +330,9 @@ class field {
     friend class table;
     template <class T> field &set(std::string &to, const T &one)
     {
-        if constexpr (std::is_convertible_v<const T &, std::string>) {
-            to = one;
+        if constexpr (std::is_convertible_v<const T &, std::string_view> &&
+                      !std::is_null_pointer_v<T>) {
+            to = std::string_view(one);
         } else {
             to = json().add(one).view(); // as JSON has it, whatever the locale
         }

@@ -205,6 +205,13 @@ class tool {
 class server {
   public:
     server(zstring name, zstring version) : server_(bay_server_new(name, version)) {}
+    server(server &&) noexcept = default;
+    server &operator=(server &&other) noexcept
+    {
+        server_ = std::move(other.server_); // goes first
+        handlers_ = std::move(other.handlers_);
+        return *this;
+    }
 
     // A handler takes call & and returns nothing, a text, a json or a result: its reply.
     template <class F>
@@ -387,33 +394,31 @@ class client_options {
 
 class client {
   public:
+    client() = default; // empty
+    client(client &&) noexcept = default;
+    client &operator=(client &&other) noexcept
+    {
+        client_ = std::move(other.client_); // goes first
+        handlers_ = std::move(other.handlers_);
+        return *this;
+    }
     // "https://…" or "stdio:COMMAND …". Empty where it failed: `if (client) …`.
     static client connect(zstring target, const client_options &options, error *out = nullptr)
     {
-        detail::errors errors(out);
-        client made;
-        bay_client *at = nullptr;
-        if (errors.good(bay_client_connect(target, options.get(), &at, errors.get()))) {
-            made.client_.reset(at);
-            made.handlers_ = options.handlers_;
-        }
-        return made;
+        return make(options, out, [&](bay_client **to, bay_diag *diag) {
+            return bay_client_connect(target, options.get(), to, diag);
+        });
     }
     static client connect(zstring target, error *out = nullptr)
     {
         return connect(static_cast<const char *>(target), client_options(), out);
     }
     // To a server in this process, which must outlive it.
-    static client attach(const server &to, const client_options &options, error *out = nullptr)
+    static client attach(const server &of, const client_options &options, error *out = nullptr)
     {
-        detail::errors errors(out);
-        client made;
-        bay_client *at = nullptr;
-        if (errors.good(bay_client_attach(to.get(), options.get(), &at, errors.get()))) {
-            made.client_.reset(at);
-            made.handlers_ = options.handlers_;
-        }
-        return made;
+        return make(options, out, [&](bay_client **to, bay_diag *diag) {
+            return bay_client_attach(of.get(), options.get(), to, diag);
+        });
     }
     explicit operator bool() const noexcept { return client_ != nullptr; }
 
@@ -469,6 +474,19 @@ class client {
     bay_client *get() const noexcept { return client_.get(); }
 
   private:
+    // Options that could not be made, or were moved away, are not those of a client without any.
+    template <class Connect>
+    static client make(const client_options &options, error *out, Connect connect)
+    {
+        detail::errors errors(out);
+        client made;
+        bay_client *at = nullptr;
+        if (errors.good(options.get() != nullptr ? connect(&at, errors.get()) : BAY_ERR_NOMEM)) {
+            made.client_.reset(at);
+            made.handlers_ = options.handlers_;
+        }
+        return made;
+    }
     template <class Ask> static reply ask(error *out, Ask ask)
     {
         detail::errors errors(out);
@@ -530,6 +548,13 @@ class agent {
     agent(zstring name, zstring version, zstring description)
         : agent_(bay_agent_new(name, version, description))
     {
+    }
+    agent(agent &&) noexcept = default;
+    agent &operator=(agent &&other) noexcept
+    {
+        agent_ = std::move(other.agent_); // goes first: it waits for handlers that are running
+        handlers_ = std::move(other.handlers_);
+        return *this;
     }
     template <class F> bay_skill *skill(zstring id, zstring name, zstring description, F handler)
     {

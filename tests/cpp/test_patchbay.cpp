@@ -2,13 +2,15 @@
 // throw. A server and a client in one process.
 #include <patchbay/patchbay.hpp>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
+#include <thread>
 
 namespace bay = patchbay;
 
-static int failed;
+static std::atomic<int> failed{0};
 
 static void check(bool condition, const char *what, int line)
 {
@@ -77,6 +79,27 @@ static void mistakes_of_json_are_errors()
     CHECK(!none.root());
 }
 
+static void a_nul_ends_no_text()
+{
+    const std::string name("a\0b", 3);
+    bay::json made;
+    made.object().put("a", 1).put(name, 2).put(std::string_view("c\0", 2), 3).end();
+    CHECK_TEXT(made.view(), "{\"a\":1,\"a\\u0000b\":2,\"c\\u0000\":3}");
+    CHECK_TEXT(static_cast<const char *>(bay::zstring(name)), "a\uFFFDb");
+    CHECK_TEXT(static_cast<const char *>(bay::zstring(std::string_view(name))), "a\uFFFDb");
+    CHECK(static_cast<const char *>(bay::zstring(nullptr)) == nullptr);
+}
+
+static void an_error_is_of_the_last_call()
+{
+    bay::error error;
+    bay::document none("{", &error);
+    CHECK(error && error.text() != "ok");
+    bay::document empty("{}", &error);
+    CHECK(!error);
+    CHECK_TEXT(error.text(), "ok");
+}
+
 static void json_is_read()
 {
     bay::document document("{\"rows\":[{\"n\":1},{\"n\":2.5}],\"is\":true}");
@@ -117,6 +140,27 @@ static void tables_are_the_schemas_of_c()
     CHECK_TEXT(bay::view(bay_json_view(got)), bay::view(bay_json_view(expected)));
     bay_json_free(expected);
     bay_json_free(got);
+}
+
+static std::string default_of(const bay::field &one)
+{
+    bay::table table{one};
+    bay_json *made = bay_fields_json(table.get());
+    std::string text(bay::value(bay_json_root(made)).pointer("/properties/a/default").json());
+    bay_json_free(made);
+    return text;
+}
+
+static void defaults_are_texts_of_any_kind()
+{
+    using namespace std::string_view_literals;
+    CHECK_TEXT(default_of(bay::string("a").default_value("x")), "\"x\"");
+    CHECK_TEXT(default_of(bay::string("a").default_value(std::string("x"))), "\"x\"");
+    CHECK_TEXT(default_of(bay::string("a").default_value("x"sv)), "\"x\"");
+    CHECK_TEXT(default_of(bay::field("a", BAY_TYPE_NULL, "").default_value(nullptr)), "null");
+    CHECK_TEXT(default_of(bay::boolean("a").default_value(true)), "true");
+    CHECK_TEXT(default_of(bay::field("a", BAY_TYPE_OBJECT, "").default_value(bay::object({}))),
+               "{}");
 }
 
 // ---- a server and a client ----------------------------------------------------------------------
@@ -243,6 +287,91 @@ static void exceptions_fail_the_call_and_no_more()
 }
 #endif
 
+static void an_agent_answers_and_outlives_what_is_thrown()
+{
+    bay::agent agent("greeter", "1", "Greets.");
+    agent.skill("greet", "Greet", "Says hello.", [](bay::task &task, const bay::message &said) {
+#if defined(__cpp_exceptions)
+        if (said.text() == "throw") {
+            throw std::runtime_error("secret reason");
+        }
+#endif
+        task.complete(bay::text("Hello, ", said.text(), "."));
+    });
+    bay::error error;
+    CHECK(agent.listen("127.0.0.1:0", &error));
+    const std::string url = bay::text("http://127.0.0.1:", agent.port());
+    logged.clear();
+    std::thread serving([&agent] { CHECK(agent.run_until_stopped()); });
+    bay::caller caller = bay::caller::connect(url, &error);
+    CHECK(caller && !error);
+    CHECK_TEXT(caller.send("Ada", &error).text(), "Hello, Ada.");
+#if defined(__cpp_exceptions)
+    bay::caller_reply reply = caller.send("throw", &error);
+    CHECK(reply && reply.state() == BAY_TASK_STATE_FAILED);
+    CHECK(reply.text().find("secret") == std::string_view::npos);
+    CHECK_TEXT(caller.send("Alan", &error).text(), "Hello, Alan.");
+#endif
+    agent.stop();
+    serving.join();
+#if defined(__cpp_exceptions)
+    CHECK(logged.find("handler: secret reason") != std::string::npos);
+#endif
+}
+
+// What a handler has captured lives until it has returned, also when another agent takes the place of
+// its own.
+static void an_assignment_waits_for_handlers()
+{
+    std::atomic<bool> is_in{false};
+    std::atomic<size_t> seen{0};
+    bay::agent agent("first", "1", "Waits until it is cancelled.");
+    agent.skill("wait", "Wait", "Waits.",
+                [words = std::vector<std::string>(3, "captured"), &is_in,
+                 &seen](bay::task &task, const bay::message &) {
+                    is_in = true;
+                    while (bay_task_sleep(task.get(), 10000)) {
+                    }
+                    for (const std::string &word : words) {
+                        seen += word.size();
+                    }
+                });
+    bay::error error;
+    CHECK(agent.listen("127.0.0.1:0", &error));
+    std::thread caller([url = bay::text("http://127.0.0.1:", agent.port())] {
+        bay::caller one = bay::caller::connect(url);
+        CHECK(one);
+        CHECK(!one.send("go")); // the agent ends before it answers
+    });
+    while (!is_in && failed == 0) {
+        CHECK(bay_agent_dispatch(agent.get()) == BAY_OK);
+        std::this_thread::yield();
+    }
+    agent = bay::agent("second", "1", "Takes its place.");
+    CHECK(seen == 24);
+    CHECK(agent.port() == 0);
+    caller.join();
+}
+
+static void what_was_moved_connects_nowhere()
+{
+    bay::server first("first", "1");
+    bay::server server = std::move(first);
+    server.tool("hi", "Says it.", {}, [](bay::call &) { return "hi"; });
+    bay::client_options options;
+    bay::client_options moved = std::move(options);
+    bay::error error;
+    CHECK(!bay::client::attach(server, options, &error)); // not with the settings of nobody
+    CHECK(error.code() == BAY_ERR_NOMEM);
+    bay::client client = bay::client::attach(server, moved, &error);
+    CHECK(client && !error);
+    client = bay::client::attach(server, moved, &error);
+    CHECK_TEXT(client.call("hi").text(), "hi");
+    const std::string name("hi\0", 3);
+    CHECK(!client.call(name, &error)); // another name
+    CHECK(error.code() == BAY_ERR_REMOTE);
+}
+
 static void errors_of_registration_are_told()
 {
     bay::server server("test", "1");
@@ -261,13 +390,19 @@ int main()
     bay_log_to(BAY_LOG_LEVEL_ERROR, log_line, nullptr);
     json_is_written();
     mistakes_of_json_are_errors();
+    a_nul_ends_no_text();
+    an_error_is_of_the_last_call();
     json_is_read();
     tables_are_the_schemas_of_c();
+    defaults_are_texts_of_any_kind();
     calls_are_answered("2025-11-25");
     calls_are_answered("2026-07-28");
 #if defined(__cpp_exceptions)
     exceptions_fail_the_call_and_no_more();
 #endif
+    what_was_moved_connects_nowhere();
+    an_agent_answers_and_outlives_what_is_thrown();
+    an_assignment_waits_for_handlers();
     errors_of_registration_are_told();
     std::printf("cpp: %s\n", failed == 0 ? "all passed" : "FAILED");
     return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
