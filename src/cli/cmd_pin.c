@@ -285,8 +285,10 @@ static void take_who(pinner *self)
 static cli_exit finish(pinner *self, cli_exit code)
 {
     bay_diag diag = {0};
-    if (self->is_changed && trust_lock_save(&self->lock, self->path, &diag) != BAY_OK) {
-        cli_say("%s", diag.text);
+    bay_err err = self->is_changed ? trust_lock_save(&self->lock, self->path, &diag) : BAY_OK;
+    if (err != BAY_OK) {
+        cli_say("%s%s", diag.text,
+                err == BAY_ERR_STATE ? "; nothing was written: run the command again" : "");
         return CLI_EXIT_FAILED;
     }
     buf_printf(&self->text, "%s%zu %s, %zu left\n", self->text.len > 0 ? "\n" : "", self->put,

@@ -90,6 +90,14 @@ void admin_job_answer(admin_job *self, int status, bay_str body)
     }
 }
 
+void admin_job_refuse(admin_job *self, int status, bay_str text)
+{
+    char bytes[512];
+    buf body = {.at = bytes, .cap = sizeof(bytes), .max = sizeof(bytes)};
+    write_error(&body, text);
+    admin_job_answer(self, status, body.err == BAY_OK ? buf_view(&body) : STR("{}"));
+}
+
 void admin_job_remove(admin_job *self)
 {
     loop_timer_stop(self->admin->gateway->workers[0].loop, &self->late);

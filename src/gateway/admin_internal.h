@@ -11,13 +11,14 @@ enum {
     ADMIN_HEAD_BYTES = 16 * 1024,
     ADMIN_BODY_BYTES = 64 * 1024,
     ADMIN_ANSWER_BYTES = 16 * 1024 * 1024,
-    ADMIN_JOBS = 64,          /* answers under way */
-    ADMIN_STATUS_MS = 1000,   /* for the loops to say how they are */
-    ADMIN_RELOAD_MS = 30000,  /* for a reload to be in force */
-    ADMIN_READ_MS = 10000,    /* for a request to arrive */
-    ADMIN_IDLE_MS = 30000,    /* a connection without a request */
-    ADMIN_WRITE_MS = 30000,   /* a peer that does not read its answer */
-    ADMIN_REFUSED_MS = 10000, /* between two lines in the log about connections refused */
+    ADMIN_JOBS = 64,           /* answers under way */
+    ADMIN_STATUS_MS = 1000,    /* for the loops to say how they are */
+    ADMIN_RELOAD_MS = 30000,   /* for a reload to be in force */
+    ADMIN_APPROVAL_MS = 30000, /* for the lock file to be written */
+    ADMIN_READ_MS = 10000,     /* for a request to arrive */
+    ADMIN_IDLE_MS = 30000,     /* a connection without a request */
+    ADMIN_WRITE_MS = 30000,    /* a peer that does not read its answer */
+    ADMIN_REFUSED_MS = 10000,  /* between two lines in the log about connections refused */
 };
 
 /* A set of these is what a caller has and what a route asks for. */
@@ -73,6 +74,8 @@ bay_err admin_job_begin(admin_job *self, admin *owner, http_exchange *exchange,
                         void (*late)(void *argument), uint32_t late_ms) BAY_MUST_CHECK;
 /* Answers, if its client is still there and has not been answered. */
 void admin_job_answer(admin_job *self, int status, bay_str body);
+/* The same: {"error": text} */
+void admin_job_refuse(admin_job *self, int status, bay_str text);
 void admin_job_remove(admin_job *self);
 
 void admin_answer(http_exchange *exchange, int status, bay_str body);

@@ -120,8 +120,9 @@ static void save(void *argument)
 {
     gateway *self = argument;
     bay_diag diag = {0};
-    if (trust_pins_save(self->pins, &diag) != BAY_OK) {
-        LOG(LOG_WARN, "trust", "what was recorded is not in the lock: %s", diag.text);
+    if (trust_pins_save(self->pins, &diag) != BAY_OK) { /* once a second, until it can be written */
+        (void)log_write_paced(&self->pins_unsaved, loop_time_ms(), LOG_WARN, "trust",
+                              "what was recorded is not in the lock: %s", diag.text);
     }
 }
 

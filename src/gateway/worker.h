@@ -101,6 +101,7 @@ struct gateway {
     agents_owners *owners;    /* whose the tasks of agents are */
     trust_pins *pins;         /* worker 0's; NULL: none are asked for */
     bool is_saving_pins;      /* worker 0's */
+    log_pace pins_unsaved;    /* of whoever saves them */
     agents_push_queue *post;  /* notifications that are passed on; NULL: nothing is listened on */
     worker *workers;
     mcp_http_router **endpoints; /* of all workers */

@@ -24,6 +24,8 @@
 #ifndef TRUST_LOCK_H
 #define TRUST_LOCK_H
 
+#include <sys/stat.h>
+
 #include "auth/digest.h"
 #include "base/arena.h"
 #include "base/buf.h"
@@ -60,8 +62,18 @@ typedef struct trust_pinned {
     size_t cap;
 } trust_pinned;
 
+/* The file as it was when it was read or written last; another one in its place differs in one of these. */
+typedef struct trust_lock_file {
+    bool is_there;
+    dev_t device;
+    ino_t number;
+    off_t bytes;
+    struct timespec modified;
+} trust_lock_file;
+
 typedef struct trust_lock {
     arena memory;
+    trust_lock_file file;  /* trust_lock_load and trust_lock_save */
     trust_pinned *servers; /* servers, then agents, each sorted by name */
     size_t count;
     size_t cap;
@@ -82,8 +94,13 @@ void trust_lock_write(const trust_lock *self, buf *out);
 /* lock_file.c: the same of a file; one that is not there is an empty lock. BAY_ERR_IO, with
  * `diag`. */
 bay_err trust_lock_load(trust_lock *self, const char *path, bay_diag *diag) BAY_MUST_CHECK;
-/* Whole or not at all: beside it, then in its place. BAY_ERR_IO with `diag`, BAY_ERR_NOMEM. */
-bay_err trust_lock_save(const trust_lock *self, const char *path, bay_diag *diag) BAY_MUST_CHECK;
+/* Whole or not at all: beside it, then in its place; a symbolic link stays one. BAY_ERR_STATE, with `diag`: the file is
+ * not the one that was loaded (or saved) last, or another process writes it; it stays as it is. BAY_ERR_IO with `diag`,
+ * BAY_ERR_NOMEM. */
+bay_err trust_lock_save(trust_lock *self, const char *path, bay_diag *diag) BAY_MUST_CHECK;
+/* The same of a text that was written before; *inout_file is the file as it was read, then as it was written. */
+bay_err trust_lock_replace(trust_lock_file *inout_file, const char *path, bay_str text,
+                           bay_diag *diag) BAY_MUST_CHECK;
 
 /* NULL: there is none. */
 trust_pinned *trust_lock_find(const trust_lock *self, bay_str name, bool is_agent);

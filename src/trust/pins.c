@@ -30,6 +30,7 @@ bay_err trust_pins_new(const char *path, trust_pins **out, bay_diag *diag)
     }
     atomic_init(&self->references, 1);
     pthread_mutex_init(&self->mutex, NULL);
+    pthread_mutex_init(&self->file_mutex, NULL);
     map_init(&self->sections, SECTIONS);
     map_init(&self->names, TRUST_CELLS);
     map_init(&self->cells, TRUST_CELLS);
@@ -79,6 +80,7 @@ void trust_pins_unref(trust_pins *self)
     buf_fini(&self->key);
     buf_fini(&self->canon);
     pthread_mutex_destroy(&self->mutex);
+    pthread_mutex_destroy(&self->file_mutex);
     mem_free(self->path);
     mem_free(self);
 }

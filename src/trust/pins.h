@@ -109,8 +109,9 @@ void trust_pins_check_text(trust_pins *self, bay_str server, trust_kind kind, ba
 void trust_checked_drop(trust_checked *self);
 
 /* Approves the definition of that digest, which is listed, or (digest "") what the server is.
- * Written to the file. BAY_ERR_NOT_FOUND: no such definition is listed; BAY_ERR_STATE: the file was
- * changed meanwhile: load it first; BAY_ERR_IO, BAY_ERR_NOMEM, with `diag`. */
+ * Written to the file: not on a loop. On failure nothing is approved. BAY_ERR_NOT_FOUND: no such
+ * definition is listed; BAY_ERR_STATE: the file was changed meanwhile: load it first; BAY_ERR_IO,
+ * BAY_ERR_NOMEM, with `diag`. */
 bay_err trust_pins_approve(trust_pins *self, bay_str server, bool is_agent, trust_kind kind,
                            bay_str name, bay_str digest, bay_str by, bay_diag *diag) BAY_MUST_CHECK;
 

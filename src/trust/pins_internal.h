@@ -3,7 +3,6 @@
 #define TRUST_PINS_INTERNAL_H
 
 #include <pthread.h>
-#include <sys/stat.h>
 
 #include "base/list.h"
 #include "base/map.h"
@@ -65,12 +64,10 @@ struct trust_cell {
 struct trust_pins {
     atomic_uint references;
     _Atomic uint64_t generation;
-    pthread_mutex_t mutex; /* of all below */
     char *path;
+    pthread_mutex_t file_mutex; /* of the file: who reads or writes it; taken before `mutex` */
+    pthread_mutex_t mutex;      /* of all below; nobody waits for a disk with it */
     trust_lock lock;
-    struct timespec loaded; /* the file as it was last read or written */
-    off_t loaded_bytes;
-    ino_t loaded_file;
     bool is_due; /* something is recorded that the file has not */
     map sections;
     uint32_t section_count;

@@ -1,4 +1,5 @@
 /* The lock file: written, read back, edited by hand. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -293,12 +295,89 @@ static void files_are_replaced_whole(void **state)
     trust_lock_fini(&again);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(rmdir(folder), 0); /* and nothing lies beside it */
+    assert_int_equal(trust_lock_save(&lock, path, &diag), BAY_ERR_STATE); /* it was there */
+    trust_lock_fini(&lock);
+    trust_lock_init(&lock);
     assert_int_equal(trust_lock_save(&lock, path, &diag), BAY_ERR_IO);
     assert_non_null(strstr(diag.text, "cannot be written"));
     trust_lock_fini(&lock);
     trust_lock_init(&lock);
     assert_int_equal(trust_lock_load(&lock, "/tmp", &diag), BAY_ERR_IO);
     trust_lock_fini(&lock);
+}
+
+/* Two that load it and save it, one after the other: what the first wrote stays. */
+static void a_file_that_changed_is_not_overwritten(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/patchbay-lock-XXXXXX";
+    char path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/patchbay.lock", folder);
+    for (int is_there = 0; is_there < 2; is_there++) {
+        trust_lock both[2];
+        bay_diag diag = {0};
+        for (size_t i = 0; i < 2; i++) {
+            trust_lock_init(&both[i]);
+            assert_int_equal(trust_lock_load(&both[i], path, &diag), BAY_OK);
+            assert_int_equal(both[i].items, is_there);
+        }
+        assert_int_equal(put(&both[0], "s", false, TRUST_TOOL, is_there ? "b" : "a", "{}"), BAY_OK);
+        assert_int_equal(put(&both[1], "s", false, TRUST_TOOL, "c", "{}"), BAY_OK);
+        assert_int_equal(trust_lock_save(&both[0], path, &diag), BAY_OK);
+        assert_int_equal(trust_lock_save(&both[1], path, &diag), BAY_ERR_STATE);
+        assert_non_null(strstr(diag.text, "changed meanwhile"));
+        assert_int_equal(trust_lock_save(&both[0], path, &diag), BAY_OK); /* its own file */
+        trust_lock_fini(&both[0]);
+        trust_lock_fini(&both[1]);
+    }
+    /* while another process has it under its lock */
+    trust_lock lock;
+    bay_diag diag = {0};
+    trust_lock_init(&lock);
+    assert_int_equal(trust_lock_load(&lock, path, &diag), BAY_OK);
+    assert_int_equal(lock.items, 2);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(flock(file, LOCK_EX), 0);
+    assert_int_equal(trust_lock_save(&lock, path, &diag), BAY_ERR_STATE);
+    assert_non_null(strstr(diag.text, "written by another process"));
+    close(file);
+    assert_int_equal(trust_lock_save(&lock, path, &diag), BAY_OK);
+    trust_lock_fini(&lock);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+static void a_symbolic_link_stays_one(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/patchbay-lock-XXXXXX";
+    char path[64];
+    char target[64];
+    struct stat found;
+    trust_lock lock;
+    bay_diag diag = {0};
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/patchbay.lock", folder);
+    snprintf(target, sizeof(target), "%s/elsewhere", folder);
+    assert_int_equal(symlink("elsewhere", path), 0);
+    FILE *file = fopen(target, "w");
+    fputs("patchbay.lock 1\n", file);
+    fclose(file);
+    trust_lock_init(&lock);
+    assert_int_equal(trust_lock_load(&lock, path, &diag), BAY_OK);
+    assert_int_equal(put(&lock, "s", false, TRUST_TOOL, "a", "{}"), BAY_OK);
+    assert_int_equal(trust_lock_save(&lock, path, &diag), BAY_OK);
+    trust_lock_fini(&lock);
+    assert_int_equal(lstat(path, &found), 0);
+    assert_true(S_ISLNK(found.st_mode));
+    trust_lock_init(&lock);
+    assert_int_equal(trust_lock_load(&lock, target, &diag), BAY_OK);
+    assert_int_equal(lock.items, 1);
+    trust_lock_fini(&lock);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(unlink(target), 0);
+    assert_int_equal(rmdir(folder), 0);
 }
 
 static void memory_may_fail(void **state)
@@ -334,6 +413,8 @@ int main(void)
         cmocka_unit_test(order_makes_no_difference),
         cmocka_unit_test(edits_are_told_with_line_and_reason),
         cmocka_unit_test(files_are_replaced_whole),
+        cmocka_unit_test(a_file_that_changed_is_not_overwritten),
+        cmocka_unit_test(a_symbolic_link_stays_one),
         cmocka_unit_test(memory_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/check.h"
@@ -186,6 +187,35 @@ static void an_approval_counts_at_once(void **state)
     trust_pins_unref(pins);
 }
 
+/* An approval that the file does not have is none, neither in memory nor in the next file. */
+static void an_approval_that_is_not_written_is_none(void **state)
+{
+    (void)state;
+    char digest[DIGEST_TEXT_BYTES + 1];
+    char beside[64];
+    bay_diag diag = {0};
+    record();
+    trust_pins *pins = open_pins(TRUST_PIN_HOLD, TRUST_SCAN_OFF);
+    trust_pins_identify(pins, SERVER, false, STR("url https://b.example:443"));
+    trust_checked listed = check(pins, B);
+    digest_of(pins, digest);
+    (void)snprintf(beside, sizeof(beside), "%s.new-%ld", path, (long)getpid());
+    assert_int_equal(mkdir(beside, 0700), 0); /* in the way of the new file */
+    assert_int_equal(APPROVE(STR("read"), str_of(digest)), BAY_ERR_IO);
+    assert_int_equal(APPROVE(STR(""), STR("")), BAY_ERR_IO);
+    assert_int_equal(rmdir(beside), 0);
+    assert_false(trust_pins_is_due(pins));
+    trust_pins_identify(pins, SERVER, false, STR("url https://b.example:443"));
+    assert_false(trust_checked_admits(&listed)); /* another identity */
+    trust_pins_identify(pins, SERVER, false, STR("url https://a.example:443"));
+    assert_false(trust_checked_admits(&listed)); /* another definition */
+    assert_true(passes(pins, A));
+    assert_int_equal(APPROVE(STR("read"), str_of(digest)), BAY_OK);
+    assert_true(trust_checked_admits(&listed));
+    trust_checked_drop(&listed);
+    trust_pins_unref(pins);
+}
+
 static void what_reads_like_an_attack_needs_an_approval(void **state)
 {
     (void)state;
@@ -292,6 +322,7 @@ int main(void)
         cmocka_unit_test(what_nobody_asks_about_passes),
         cmocka_unit_test(hold_admits_what_the_lock_has),
         cmocka_unit_test(an_approval_counts_at_once),
+        cmocka_unit_test(an_approval_that_is_not_written_is_none),
         cmocka_unit_test(what_reads_like_an_attack_needs_an_approval),
         cmocka_unit_test(a_section_is_held_for_a_reason),
         cmocka_unit_test(definitions_in_turn_are_noticed),
