@@ -204,9 +204,8 @@ static scan_char fold_ascii(unsigned char code)
     return out;
 }
 
-static scan_char fold_latin(uint32_t code, char base)
+static scan_char fold_latin(char base)
 {
-    (void)code;
     return (scan_char){.folded = (unsigned char)base, .class = SCAN_LETTER, .is_latin = true};
 }
 
@@ -216,10 +215,10 @@ scan_char scan_fold(uint32_t code)
         return fold_ascii((unsigned char)code);
     }
     if (code >= 0xc0 && code < 0x180 && latin_1_a[code - 0xc0] != '*') {
-        return fold_latin(code, latin_1_a[code - 0xc0]);
+        return fold_latin(latin_1_a[code - 0xc0]);
     }
     if (code >= 0x1e00 && code - 0x1e00 < sizeof(latin_additional) - 1) {
-        return fold_latin(code, latin_additional[code - 0x1e00]);
+        return fold_latin(latin_additional[code - 0x1e00]);
     }
     uint32_t plain = unstyled(code);
     if (plain != 0) {
@@ -263,17 +262,11 @@ enum {
 bool scan_needs_composing(bay_str text)
 {
     for (size_t at = 0; at + 3 <= text.len; at++) {
-        const char *found = memchr(text.at + at, 0xe1, text.len - at);
-        const char *mark = memchr(text.at + at, 0xe3, text.len - at);
-        if (found == NULL && mark == NULL) {
-            return false;
-        }
-        found = found == NULL || (mark != NULL && mark < found) ? mark : found;
-        at = (size_t)(found - text.at);
-        bay_str rest = str_from(text, at);
-        bool is_jamo = str_starts(rest, STR("\xe1\x84")) || str_starts(rest, STR("\xe1\x85"));
-        if (is_jamo || str_starts(rest, STR("\xe3\x82\x99")) ||
-            str_starts(rest, STR("\xe3\x82\x9a"))) {
+        const unsigned char *bytes = (const unsigned char *)text.at + at;
+        bool is_jamo = bytes[0] == 0xe1 && (bytes[1] == 0x84 || bytes[1] == 0x85);
+        bool is_mark =
+            bytes[0] == 0xe3 && bytes[1] == 0x82 && (bytes[2] == 0x99 || bytes[2] == 0x9a);
+        if (is_jamo || is_mark) {
             return true;
         }
     }

@@ -119,6 +119,7 @@ typedef struct scan_text {
     const char *encoding; /* NULL: plain */
     uint64_t found;       /* rules already told of this text, one bit each */
     uint64_t user_found;
+    size_t comment_end; /* of the comment of markup that was read last */
 } scan_text;
 
 struct scanner {

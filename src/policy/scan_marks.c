@@ -52,10 +52,15 @@ static bool has_any(bay_str text, const bay_str *words, size_t count)
 
 /* ---- tags ------------------------------------------------------------------------------------- */
 
+/* One that begins inside of another has no letters but those of the other: it is not read again. */
 static void check_comment(scanner *self, scan_text *text, size_t at, bay_str open, bay_str close)
 {
+    if (at < text->comment_end) {
+        return;
+    }
     bay_str rest = text_behind(text, at + open.len);
     size_t end = find_nocase(rest, close, rest.len);
+    text->comment_end = at + open.len + end;
     if (count_letters(str_head(rest, end)) >= COMMENT_LETTERS) {
         scan_report_add(self, text, SCAN_COMMENT, at, at + open.len + end);
     }
@@ -184,7 +189,8 @@ static void check_tag(scanner *self, scan_text *text, size_t at)
     if (is_pseudo_tag(str_head(name, len)) && count_letters(content) >= COMMENT_LETTERS &&
         str_find(content, ' ') < content.len) {
         scan_report_add(self, text, SCAN_PSEUDO_TAG, at, at + tag.len);
-    } else if (str_find(tag, ' ') < tag.len && is_hiding_style(tag)) {
+    } else if (str_find(tag, ' ') < tag.len && str_find(str_from(tag, 1), '<') + 1 == tag.len &&
+               is_hiding_style(tag)) { /* of several < before one > the last begins the tag */
         scan_report_add(self, text, SCAN_HIDDEN_STYLE, at, at + tag.len);
     } else if (starts_nocase(tag, STR("<img ")) &&
                find_nocase(tag, STR("src"), tag.len) < tag.len &&
@@ -258,7 +264,10 @@ static void check_line(scanner *self, scan_text *text, size_t at)
         if (!starts_nocase(line, roles[i])) {
             continue;
         }
-        bay_str said = str_trim(str_from(line, roles[i].len));
+        bay_str said = str_from(line, roles[i].len);
+        while (said.len > 0 && (said.at[0] == ' ' || said.at[0] == '\t')) {
+            said = str_from(said, 1);
+        }
         for (size_t k = 0; k < ARRAY_LEN(orders); k++) {
             if (starts_nocase(said, orders[k])) {
                 scan_report_add(self, text, SCAN_ROLE_MARK, at, at + roles[i].len);
@@ -408,6 +417,7 @@ void scan_marks_run(scanner *self, scan_text *text)
     if (has_byte(&in, '<')) {
         each_mark(self, text, '<', check_tag);
     }
+    text->comment_end = 0;
     if (has_byte(&in, '[')) {
         each_mark(self, text, '[', check_bracket);
     }

@@ -173,8 +173,9 @@ static quantity quantity_of(bay_str at, size_t *out_len)
     if (c == '?') {
         return AT_MOST_ONCE;
     }
-    size_t end = str_find(at, '}');
-    if (c == '{' && end < at.len) {
+    enum { BOUNDS_BYTES = 32 }; /* {1,99999}: a longer one is text */
+    size_t end = c == '{' ? str_find(str_head(at, BOUNDS_BYTES), '}') : BOUNDS_BYTES;
+    if (end < at.len && end < BOUNDS_BYTES) {
         *out_len = end + 1;
         return at.at[end - 1] == ',' ? REPEATED : BOUNDED;
     }

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -306,6 +307,76 @@ static void a_definition_beyond_the_bound_is_a_finding(void **state)
     buf_fini(&text);
 }
 
+static double seconds_of_thread(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* As long as may be, of one piece again and again, then blanks. */
+static void fill(buf *out, const char *piece, size_t bytes, size_t blanks)
+{
+    while (out->len < bytes) {
+        buf_str(out, str_of(piece));
+    }
+    buf_printf(out, "%*s", (int)blanks, "");
+}
+
+/* A text whose pieces each look at what is behind them would take minutes. */
+static void a_text_costs_time_in_proportion_to_its_length(void **state)
+{
+    enum { LONG = SCAN_BYTES - 1024, MOST_SECONDS = 4 };
+    (void)state;
+    static const struct {
+        const char *piece;
+        bool has_blanks; /* of its second half */
+        bool is_pattern;
+    } texts[] = {
+        {"<!--", false, false},
+        {"<!-- what is here? ", false, false},
+        {"[//]: ", false, false},
+        {"<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<<"
+         "<<<"
+         " >",
+         false, false},
+        {"system:\n", true, false},
+        {"\xe1\x80\x80", false, false},
+        {"\xe3\x81\x82", false, false},
+        {"a", false, true},
+        {"{", false, true},
+    };
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        buf text;
+        buf json;
+        json_writer out;
+        buf_init(&text, 2 << 20);
+        buf_init(&json, 8 << 20);
+        fill(&text, texts[i].piece, texts[i].has_blanks ? LONG / 2 : LONG,
+             texts[i].has_blanks ? LONG / 2 : 0);
+        json_writer_init(&out, &json);
+        json_open_object(&out);
+        json_key_lit(&out, texts[i].is_pattern ? "inputSchema" : "description");
+        if (texts[i].is_pattern) {
+            json_open_object(&out);
+            json_key_lit(&out, "pattern");
+        }
+        json_put_str(&out, buf_view(&text));
+        if (texts[i].is_pattern) {
+            json_close_object(&out);
+        }
+        json_close_object(&out);
+        double start = seconds_of_thread();
+        scan_json(buf_view(&json), NULL);
+        double took = seconds_of_thread() - start;
+        if (took > MOST_SECONDS) {
+            fail_msg("\"%.20s\": %.1f s", texts[i].piece, took);
+        }
+        buf_fini(&text);
+        buf_fini(&json);
+    }
+}
+
 static void a_deep_definition_is_a_finding(void **state)
 {
     (void)state;
@@ -510,6 +581,7 @@ int main(void)
         cmocka_unit_test(findings_say_where),
         cmocka_unit_test(findings_of_encodings_say_which),
         cmocka_unit_test(a_definition_beyond_the_bound_is_a_finding),
+        cmocka_unit_test(a_text_costs_time_in_proportion_to_its_length),
         cmocka_unit_test(a_deep_definition_is_a_finding),
         cmocka_unit_test(findings_beyond_the_bound_are_counted),
         cmocka_unit_test(texts_do_not_run_into_each_other),
