@@ -1,7 +1,9 @@
 /* Names are compared by their skeletons (scan_name_skeleton). Two that are one edit apart have the
- * same text once a character is left out of one or of both: each name is entered under its skeleton
- * and, if it is long enough, under each text with one character left out. Equal texts stand
- * together when sorted. */
+ * same text once a character is left out of one or of both, at the same place: each name is entered
+ * under its skeleton and, unless it is too short or too long, under each text with one character
+ * left out. Equal texts stand together when sorted, those with the same gap next to each other, and
+ * within them those of the first server first. So a name is compared with two others a text, however
+ * many have the same. */
 #include "trust/relations.h"
 
 #include <stdio.h>
@@ -11,17 +13,20 @@
 #include "base/str.h"
 
 enum {
-    SKELETON_BYTES = 64, /* longer names are compared by their beginning and their length */
-    SHORTENED_LEAST = 8, /* as scan_names_alike */
+    SKELETON_BYTES = 256, /* as scan_names_alike, and the two below */
+    SHORTENED_LEAST = 8,
+    SHORTENED_MOST = 64,
+    NO_GAP = 0,
     TEXT_BYTES = 256 << 20,
     WORDS_BYTES = 200,
 };
 
 typedef struct named {
     bay_str text; /* the skeleton, or what is left of it */
+    size_t gap;   /* what was left out of it, counted from 1; NO_GAP: nothing */
     const trust_item *item;
     size_t server;
-    bool is_whole;
+    size_t number; /* of the item */
 } named;
 
 typedef struct names {
@@ -46,17 +51,20 @@ static bay_err push(names *self, named one)
     return BAY_OK;
 }
 
-static bay_err enter(names *self, const trust_item *item, size_t server)
+static bay_err enter(names *self, const trust_item *item, size_t server, size_t number)
 {
     char bytes[SKELETON_BYTES];
     buf skeleton = {.at = bytes, .cap = sizeof(bytes), .max = sizeof(bytes)};
-    named one = {.item = item, .server = server, .is_whole = true};
-    scan_name_skeleton(item->name, &skeleton); /* what does not fit is left off */
+    named one = {.item = item, .server = server, .number = number, .gap = NO_GAP};
+    scan_name_skeleton(item->name, &skeleton);
+    if (skeleton.err != BAY_OK) {
+        return BAY_OK; /* longer than any name that is looked at */
+    }
     bay_err err = arena_dup(&self->memory, buf_view(&skeleton), &one.text);
     err = err == BAY_OK ? push(self, one) : err;
     bay_str whole = one.text;
-    one.is_whole = false;
-    for (size_t i = 0; err == BAY_OK && whole.len > SHORTENED_LEAST && i < whole.len; i++) {
+    bool is_shortened = whole.len >= SHORTENED_LEAST && whole.len <= SHORTENED_MOST;
+    for (size_t i = 0; err == BAY_OK && is_shortened && i < whole.len; i++) {
         char *shorter = arena_alloc(&self->memory, whole.len);
         if (shorter == NULL) {
             return self->memory.is_full ? BAY_ERR_LIMIT : BAY_ERR_NOMEM;
@@ -64,16 +72,24 @@ static bay_err enter(names *self, const trust_item *item, size_t server)
         memcpy(shorter, whole.at, i);
         memcpy(shorter + i, whole.at + i + 1, whole.len - i - 1);
         one.text = (bay_str){shorter, whole.len - 1};
+        one.gap = i + 1;
         err = push(self, one);
     }
     return err;
+}
+
+static int compare_texts(const named *a, const named *b)
+{
+    int order = (int)a->item->kind - (int)b->item->kind;
+    return order != 0 ? order : str_cmp(a->text, b->text);
 }
 
 static int compare(const void *a, const void *b)
 {
     const named *left = a;
     const named *right = b;
-    int order = str_cmp(left->text, right->text);
+    int order = compare_texts(left, right);
+    order = order != 0 ? order : (left->gap > right->gap) - (left->gap < right->gap);
     order = order != 0 ? order : (left->server > right->server) - (left->server < right->server);
     return order != 0 ? order : str_cmp(left->item->name, right->item->name);
 }
@@ -102,40 +118,66 @@ static bay_err report(trust_findings *self, const trust_definitions *const *serv
     return trust_findings_add(self, &finding, silences);
 }
 
-/* An item is reported once, with the first that it was like. */
-static bool is_reported(const trust_findings *self, size_t from, const named *of, bay_str server)
+/* Of the names with one text. */
+typedef struct group {
+    const named *whole;    /* the first without a gap; NULL: there is none */
+    const named *gapped;   /* that of the first server with a gap */
+    const named *same_gap; /* the first with the gap of the name under way */
+} group;
+
+static void take(group *self, const named *of)
 {
-    for (size_t i = self->count; i > from; i--) {
-        const trust_finding *known = &self->at[i - 1];
-        if (known->kind == of->item->kind && str_eq(known->item, of->item->name) &&
-            str_eq(known->server, server)) {
-            return true;
+    if (of->gap == NO_GAP) {
+        self->whole = self->whole != NULL ? self->whole : of;
+        return;
+    }
+    bool is_first = self->gapped == NULL || of->server < self->gapped->server;
+    bool is_new_gap = self->same_gap == NULL || self->same_gap->gap != of->gap;
+    self->gapped = is_first ? of : self->gapped;
+    self->same_gap = is_new_gap ? of : self->same_gap;
+}
+
+static bool is_like(const named *of, const named *other)
+{
+    return other != NULL && other->server < of->server &&
+           scan_names_alike(other->item->name, of->item->name);
+}
+
+/* The names with one text, from `first` on: of those that are like an earlier server's, each is reported once. */
+static bay_err compare_group(trust_findings *self, const trust_definitions *const *servers,
+                             const named *first, size_t count, bool *reported,
+                             trust_silences *silences)
+{
+    group all = {NULL, NULL, NULL};
+    group before = {NULL, NULL, NULL};
+    bay_err err = BAY_OK;
+    for (size_t i = 0; i < count; i++) {
+        take(&all, &first[i]);
+    }
+    for (size_t i = 0; err == BAY_OK && i < count; i++) {
+        const named *of = &first[i];
+        take(&before, of);
+        const named *other = is_like(of, all.whole) ? all.whole : NULL;
+        const named *edited = of->gap == NO_GAP ? all.gapped : before.same_gap;
+        other = other == NULL && is_like(of, edited) ? edited : other;
+        if (other != NULL && !reported[of->number]) {
+            reported[of->number] = true;
+            err = report(self, servers, of, other, silences);
         }
     }
-    return false;
+    return err;
 }
 
 static bay_err compare_all(trust_findings *self, const trust_definitions *const *servers,
-                           const names *all, trust_silences *silences)
+                           const names *all, bool *reported, trust_silences *silences)
 {
-    size_t before = self->count;
-    size_t first = 0; /* of those with one text */
     bay_err err = BAY_OK;
-    for (size_t i = 1; err == BAY_OK && i < all->count; i++) {
-        const named *of = &all->at[i];
-        if (!str_eq(of->text, all->at[first].text)) {
-            first = i;
-            continue;
+    for (size_t i = 0, count; err == BAY_OK && i < all->count; i += count) {
+        for (count = 1;
+             i + count < all->count && compare_texts(&all->at[i], &all->at[i + count]) == 0;) {
+            count++;
         }
-        for (size_t k = first; k < i; k++) {
-            const named *other = &all->at[k];
-            if (other->server < of->server && other->item->kind == of->item->kind &&
-                scan_names_alike(other->item->name, of->item->name) &&
-                !is_reported(self, before, of, servers[of->server]->server)) {
-                err = report(self, servers, of, other, silences);
-                break;
-            }
-        }
+        err = compare_group(self, servers, &all->at[i], count, reported, silences);
     }
     return err;
 }
@@ -145,20 +187,27 @@ bay_err trust_relations_add(trust_findings *self, const trust_definitions *const
 {
     names all = {0};
     size_t entered = 0;
+    bool *reported = NULL;
     bay_err err = BAY_OK;
     arena_init(&all.memory, TEXT_BYTES);
     for (size_t i = 0; err == BAY_OK && i < count; i++) {
         for (size_t k = 0; err == BAY_OK && k < servers[i]->count; k++) {
             const trust_item *item = &servers[i]->items[k];
             if (item->kind == TRUST_TOOL || item->kind == TRUST_PROMPT) {
-                err = ++entered <= TRUST_RELATED_NAMES ? enter(&all, item, i) : BAY_ERR_LIMIT;
+                err =
+                    entered < TRUST_RELATED_NAMES ? enter(&all, item, i, entered++) : BAY_ERR_LIMIT;
             }
         }
     }
     if (err == BAY_OK && all.count > 0) {
-        qsort(all.at, all.count, sizeof(*all.at), compare);
-        err = compare_all(self, servers, &all, silences);
+        reported = mem_array(entered, sizeof(*reported));
+        err = reported != NULL ? BAY_OK : BAY_ERR_NOMEM;
     }
+    if (err == BAY_OK && all.count > 0) {
+        qsort(all.at, all.count, sizeof(*all.at), compare);
+        err = compare_all(self, servers, &all, reported, silences);
+    }
+    mem_free(reported);
     mem_free(all.at);
     arena_fini(&all.memory);
     return err;

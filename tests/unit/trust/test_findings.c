@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -197,6 +199,42 @@ static void names_of_two_servers_are_compared(void **state)
     unload(&second, &other);
 }
 
+/* Of a hostile server: as many names as there may be, all of one beginning, and one that is another server's. */
+static void many_long_names_are_compared_in_time(void **state)
+{
+    enum { NAMES = 20000, MOST_SECONDS = 5 };
+    (void)state;
+    trust_definitions sets[2];
+    trust_findings all;
+    struct timespec start;
+    struct timespec end;
+    for (size_t i = 0; i < 2; i++) {
+        trust_definitions_init(&sets[i], i == 0 ? STR("a") : STR("b"));
+        for (size_t k = 0; k < NAMES; k++) {
+            char text[120];
+            bay_str name;
+            int len = k == 0
+                          ? snprintf(text, sizeof(text), "%s", i == 0 ? "copy_page" : "copypages")
+                          : snprintf(text, sizeof(text), "%080d_%zu_%zu", 0, i, k);
+            assert_int_equal(arena_dup(&sets[i].memory, (bay_str){text, (size_t)len}, &name),
+                             BAY_OK);
+            assert_int_equal(trust_definitions_add(&sets[i], TRUST_TOOL, name, JSON_NONE), BAY_OK);
+        }
+    }
+    const trust_definitions *servers[] = {&sets[0], &sets[1]};
+    trust_findings_init(&all);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start);
+    assert_int_equal(trust_relations_add(&all, servers, 2, NULL), BAY_OK);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+    assert_true(end.tv_sec - start.tv_sec < MOST_SECONDS);
+    assert_int_equal(all.count, 1);
+    assert_string_equal(all.at[0].item.at, "copypages");
+    assert_string_equal(all.at[0].excerpt.at, "copy_page of a");
+    trust_findings_fini(&all);
+    trust_definitions_fini(&sets[0]);
+    trust_definitions_fini(&sets[1]);
+}
+
 /* ---- writing --------------------------------------------------------------------------------- */
 
 static void writing_shows_what_a_terminal_would_obey(void **state)
@@ -283,6 +321,7 @@ int main(void)
         cmocka_unit_test(silenced_findings_do_not_count),
         cmocka_unit_test(findings_beyond_the_bound_are_counted),
         cmocka_unit_test(names_of_two_servers_are_compared),
+        cmocka_unit_test(many_long_names_are_compared_in_time),
         cmocka_unit_test(writing_shows_what_a_terminal_would_obey),
         cmocka_unit_test(memory_may_fail),
     };
