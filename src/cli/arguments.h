@@ -10,7 +10,7 @@
 #include "patchbay/types.h"
 
 typedef enum cli_command {
-#define CLI_COMMAND(symbol, name, operands, summary, detail) CLI_##symbol,
+#define CLI_COMMAND(symbol, name, run, starts_servers, operands, summary, detail) CLI_##symbol,
 #define CLI_OPTION(symbol, letter, name, argument, commands, doc)
 #define CLI_EXIT(symbol, code, doc)
 #include "cli/commands.def"
@@ -18,7 +18,7 @@ typedef enum cli_command {
 } cli_command;
 
 typedef enum cli_exit {
-#define CLI_COMMAND(symbol, name, operands, summary, detail)
+#define CLI_COMMAND(symbol, name, run, starts_servers, operands, summary, detail)
 #define CLI_OPTION(symbol, letter, name, argument, commands, doc)
 #define CLI_EXIT(symbol, code, doc) CLI_EXIT_##symbol = (code),
 #include "cli/commands.def"

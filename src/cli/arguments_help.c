@@ -6,7 +6,7 @@
 #define CLI_BIT(symbol) (1U << CLI_##symbol)
 
 const cli_command_row cli_commands[CLI_COMMAND_COUNT] = {
-#define CLI_COMMAND(symbol, name, operands, summary, detail)                                       \
+#define CLI_COMMAND(symbol, name, run, starts_servers, operands, summary, detail)                  \
     [CLI_##symbol] = {name, operands, summary, detail},
 #define CLI_OPTION(symbol, letter, name, argument, commands, doc)
 #define CLI_EXIT(symbol, code, doc)
@@ -15,7 +15,7 @@ const cli_command_row cli_commands[CLI_COMMAND_COUNT] = {
 
 /* The .def drops its own helpers at its end, after the rows that use them. */
 const cli_option cli_options[OPTION_COUNT] = {
-#define CLI_COMMAND(symbol, name, operands, summary, detail)
+#define CLI_COMMAND(symbol, name, run, starts_servers, operands, summary, detail)
 #define CLI_OPTION(symbol, letter, name, argument, commands, doc)                                  \
     [OPTION_##symbol] = {OPTION_##symbol, letter, name, argument, commands, doc},
 #define CLI_EXIT(symbol, code, doc)
@@ -23,7 +23,7 @@ const cli_option cli_options[OPTION_COUNT] = {
 };
 
 const cli_exit_row cli_exits[] = {
-#define CLI_COMMAND(symbol, name, operands, summary, detail)
+#define CLI_COMMAND(symbol, name, run, starts_servers, operands, summary, detail)
 #define CLI_OPTION(symbol, letter, name, argument, commands, doc)
 #define CLI_EXIT(symbol, code, doc) {code, doc},
 #include "cli/commands.def"

@@ -5,7 +5,7 @@
 #include "cli/arguments.h"
 
 typedef enum cli_option_id {
-#define CLI_COMMAND(symbol, name, operands, summary, detail)
+#define CLI_COMMAND(symbol, name, run, starts_servers, operands, summary, detail)
 #define CLI_OPTION(symbol, letter, name, argument, commands, doc) OPTION_##symbol,
 #define CLI_EXIT(symbol, code, doc)
 #include "cli/commands.def"

@@ -32,12 +32,6 @@ typedef struct contractor {
     json_writer writer;
 } contractor;
 
-static cli_exit fail(bay_err err)
-{
-    cli_say("%s", bay_err_text(err));
-    return err == BAY_ERR_LIMIT ? CLI_EXIT_PROTOCOL : CLI_EXIT_FAILED;
-}
-
 /* ---- the report ------------------------------------------------------------------------------ */
 
 static void put_text(json_writer *out, const char *key, bay_str text)
@@ -193,7 +187,7 @@ static cli_exit run_held(contractor *self, const cli_contract_run *run,
         }
     }
     cli_contract_run_fini(&again);
-    return err == BAY_OK ? code : fail(err);
+    return err == BAY_OK ? code : cli_fail(err);
 }
 
 static cli_exit run_as_declared(contractor *self, const cli_contract_run *run,
@@ -269,7 +263,7 @@ static cli_exit learn(contractor *self, const cli_contract_run *run, const cli_a
                                          .bubblewrap = SANDBOX_BUBBLEWRAP_NEVER};
         held.sandbox = &sandbox;
         bay_err err = cli_contract_run_init(&again, run->contracts);
-        cli_exit code = err == BAY_OK ? cli_contract_run_all(&again, &held) : fail(err);
+        cli_exit code = err == BAY_OK ? cli_contract_run_all(&again, &held) : cli_fail(err);
         bool is_enough = code == CLI_EXIT_OK && all_hold(&again);
         cli_contract_run_fini(&again);
         if (is_enough || code >= 128) {
@@ -332,10 +326,10 @@ static cli_exit run_file(void *user, const char *path, const trust_contracts *co
         arguments.target_kind == CLI_TARGET_NAME ? arguments.target : contracts->server;
     bay_err err = cli_contract_run_init(&run, contracts);
     err = err == BAY_OK ? begin_file(self, path, server) : err;
-    cli_exit code = err == BAY_OK ? cli_contract_run_all(&run, &arguments) : fail(err);
+    cli_exit code = err == BAY_OK ? cli_contract_run_all(&run, &arguments) : cli_fail(err);
     if (code == CLI_EXIT_OK) {
         err = report(self, &run, server);
-        code = err == BAY_OK ? CLI_EXIT_OK : fail(err);
+        code = err == BAY_OK ? CLI_EXIT_OK : cli_fail(err);
     }
     if (err == BAY_OK) {
         json_close_array(&self->writer);
@@ -508,7 +502,7 @@ int cmd_contract(const cli_arguments *arguments)
 {
     contractor *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
-        return (int)fail(BAY_ERR_NOMEM);
+        return (int)cli_fail(BAY_ERR_NOMEM);
     }
     self->arguments = arguments;
     trust_findings_init(&self->findings);

@@ -17,12 +17,6 @@ typedef struct differ {
     trust_diff diff;
 } differ;
 
-static cli_exit fail(bay_err err)
-{
-    cli_say("%s", bay_err_text(err));
-    return err == BAY_ERR_LIMIT ? CLI_EXIT_PROTOCOL : CLI_EXIT_FAILED;
-}
-
 cli_exit cli_exit_of_class(trust_class class)
 {
     return class == TRUST_SAME         ? CLI_EXIT_OK
@@ -93,7 +87,7 @@ static cli_exit print(differ *self)
     if (is_json) {
         trust_diff_write_json(&self->diff, &self->sets[0].all, &self->sets[1].all, &text);
         bay_err err = text.err;
-        code = err == BAY_OK ? cli_print_json(&device, buf_view(&text), code) : fail(err);
+        code = err == BAY_OK ? cli_print_json(&device, buf_view(&text), code) : cli_fail(err);
     } else {
         trust_diff_write_text(&self->diff, &text);
         code = cli_print(&device, &text, code);
@@ -112,7 +106,7 @@ static cli_exit run(differ *self)
     err = err == BAY_OK
               ? trust_diff_run(&self->diff, &self->sets[0].all, &self->sets[1].all, self->scan)
               : err;
-    return err == BAY_OK ? print(self) : fail(err);
+    return err == BAY_OK ? print(self) : cli_fail(err);
 }
 
 int cmd_diff(const cli_arguments *arguments)

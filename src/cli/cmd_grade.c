@@ -24,12 +24,6 @@ typedef struct grader {
     trust_grade grade;
 } grader;
 
-static cli_exit fail(bay_err err)
-{
-    cli_say("%s", bay_err_text(err));
-    return CLI_EXIT_FAILED;
-}
-
 static bay_err scan(grader *self)
 {
     scanner *made = NULL;
@@ -102,7 +96,7 @@ static cli_exit run_contracts(void *user, const char *path, const trust_contract
         return CLI_EXIT_OK;
     }
     bay_err err = cli_contract_run_init(&run, contracts);
-    cli_exit code = err == BAY_OK ? cli_contract_run_all(&run, self->arguments) : fail(err);
+    cli_exit code = err == BAY_OK ? cli_contract_run_all(&run, self->arguments) : cli_fail(err);
     for (size_t i = 0; code == CLI_EXIT_OK && i < contracts->count; i++) {
         self->facts.contracts++;
         self->facts.held += run.outcomes[i].holds;
@@ -155,7 +149,7 @@ static cli_exit run(grader *self)
         cli_identify(self->arguments, &self->identity);
     }
     bay_err err = code == CLI_EXIT_OK ? scan(self) : BAY_OK;
-    code = err != BAY_OK ? fail(err) : code;
+    code = err != BAY_OK ? cli_fail(err) : code;
     code = code == CLI_EXIT_OK ? take_contracts(self) : code;
     if (code != CLI_EXIT_OK) {
         return code;
@@ -166,7 +160,7 @@ static cli_exit run(grader *self)
     self->facts.pinned =
         trust_lock_find(&self->lock, self->definitions.pin, self->definitions.is_agent);
     err = trust_grade_run(&self->facts, &self->grade);
-    return err == BAY_OK ? print(self) : fail(err);
+    return err == BAY_OK ? print(self) : cli_fail(err);
 }
 
 int cmd_grade(const cli_arguments *arguments)

@@ -28,12 +28,6 @@ typedef struct linter {
     scan_report report;
 } linter;
 
-static cli_exit fail(bay_err err)
-{
-    cli_say("%s", bay_err_text(err));
-    return err == BAY_ERR_LIMIT ? CLI_EXIT_PROTOCOL : CLI_EXIT_FAILED;
-}
-
 /* ---- what to look for ------------------------------------------------------------------------ */
 
 static cli_exit take_rules(linter *self)
@@ -48,7 +42,7 @@ static cli_exit take_rules(linter *self)
             scan_rule_set_add(self->rules, rule->name, rule->value, &diag); /* checked on loading */
     }
     if (err != BAY_OK) {
-        return fail(err);
+        return cli_fail(err);
     }
     scanner_set_rules(self->scan, self->rules);
     return CLI_EXIT_OK;
@@ -88,7 +82,7 @@ static cli_exit load(linter *self)
     self->servers = mem_array(most + 1, sizeof(*self->servers));
     self->looked_at = mem_array(most + 1, sizeof(*self->looked_at));
     if (self->servers == NULL || self->looked_at == NULL) {
-        return fail(BAY_ERR_NOMEM);
+        return cli_fail(BAY_ERR_NOMEM);
     }
     if (self->arguments->target_kind == CLI_TARGET_NONE) {
         return load_all(self);
@@ -229,7 +223,7 @@ static cli_exit run(linter *self)
                                   &self->silences->all);
     }
     if (err != BAY_OK) {
-        return fail(err);
+        return cli_fail(err);
     }
     if (loaded == CLI_EXIT_OK || self->findings.count > 0) {
         code = print_findings(self);

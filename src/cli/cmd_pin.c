@@ -38,12 +38,6 @@ typedef struct pinner {
     buf text;
 } pinner;
 
-static cli_exit fail(bay_err err)
-{
-    cli_say("%s", bay_err_text(err));
-    return err == BAY_ERR_LIMIT ? CLI_EXIT_PROTOCOL : CLI_EXIT_FAILED;
-}
-
 /* ---- what is put in -------------------------------------------------------------------------- */
 
 static bay_err put(pinner *self, trust_pinned *server, const trust_item *item)
@@ -248,7 +242,7 @@ static cli_exit take_server(pinner *self, const cli_arguments *arguments)
             err = take_identity(self, server, buf_view(&identity));
         }
         err = err == BAY_OK ? take_items(self, server, &pinned, &live.all) : err;
-        code = err == BAY_OK ? CLI_EXIT_OK : fail(err);
+        code = err == BAY_OK ? CLI_EXIT_OK : cli_fail(err);
     }
     trust_definitions_fini(&pinned);
     buf_fini(&identity);
@@ -311,7 +305,7 @@ static cli_exit run(pinner *self)
     }
     bay_err err = scanner_new(&self->scan);
     if (err != BAY_OK) {
-        return fail(err);
+        return cli_fail(err);
     }
     code = self->arguments->target_kind == CLI_TARGET_NONE ? take_all(self)
                                                            : take_server(self, self->arguments);

@@ -5,30 +5,11 @@
 #include "cli/arguments.h"
 #include "cli/output.h"
 
-int cmd_serve(const cli_arguments *arguments);
-int cmd_stdio(const cli_arguments *arguments);
-int cmd_list(const cli_arguments *arguments);
-int cmd_call(const cli_arguments *arguments);
-int cmd_read(const cli_arguments *arguments);
-int cmd_prompt(const cli_arguments *arguments);
-int cmd_step(const cli_arguments *arguments);
-int cmd_lint(const cli_arguments *arguments);
-int cmd_diff(const cli_arguments *arguments);
-int cmd_pin(const cli_arguments *arguments);
-int cmd_contract(const cli_arguments *arguments);
-int cmd_grade(const cli_arguments *arguments);
-int cmd_card(const cli_arguments *arguments);
-int cmd_send(const cli_arguments *arguments);
-int cmd_task(const cli_arguments *arguments);
-int cmd_cancel(const cli_arguments *arguments);
-int cmd_login(const cli_arguments *arguments);
-int cmd_logout(const cli_arguments *arguments);
-int cmd_whoami(const cli_arguments *arguments);
-int cmd_status(const cli_arguments *arguments);
-int cmd_reload(const cli_arguments *arguments);
-int cmd_block(const cli_arguments *arguments);
-int cmd_key(const cli_arguments *arguments);
-int cmd_drain(const cli_arguments *arguments);
+#define CLI_COMMAND(symbol, name, run, starts_servers, operands, summary, detail)                  \
+    int run(const cli_arguments *arguments);
+#define CLI_OPTION(symbol, letter, name, argument, commands, doc)
+#define CLI_EXIT(symbol, code, doc)
+#include "cli/commands.def"
 
 /* log_sink.c: the log on stderr, as text or JSON lines. */
 void cli_log_open(log_level level, config_log_format format);

@@ -16,12 +16,6 @@ static const struct {
     {CLI_LIST_PROMPTS, TRUST_PROMPT},
 };
 
-static cli_exit fail(bay_err err)
-{
-    cli_say("%s", bay_err_text(err));
-    return CLI_EXIT_FAILED;
-}
-
 static cli_exit take_inventory(cli_definitions *self)
 {
     bay_err err = BAY_OK;
@@ -33,7 +27,7 @@ static cli_exit take_inventory(cli_definitions *self)
         err = trust_definitions_add_text(&self->all, TRUST_INSTRUCTIONS,
                                          self->inventory.instructions);
     }
-    return err == BAY_OK ? CLI_EXIT_OK : fail(err);
+    return err == BAY_OK ? CLI_EXIT_OK : cli_fail(err);
 }
 
 static cli_exit load_server(cli_definitions *self, const cli_arguments *arguments)
@@ -62,7 +56,7 @@ static cli_exit load_agent(cli_definitions *self, const cli_arguments *arguments
         err = err == BAY_OK ? json_parse(&self->recording, card, NULL, &self->memory, NULL) : err;
         err = err == BAY_OK ? trust_definitions_add_card(&self->all, json_root(&self->recording))
                             : err;
-        code = err == BAY_OK ? CLI_EXIT_OK : fail(err);
+        code = err == BAY_OK ? CLI_EXIT_OK : cli_fail(err);
     }
     return cli_agent_close(agent, code);
 }
@@ -74,7 +68,7 @@ cli_exit cli_definitions_load_pinned(cli_definitions *self, const trust_lock *lo
 {
     const trust_pinned *pinned = trust_lock_find(lock, name, is_agent);
     bay_err err = pinned != NULL ? trust_pinned_definitions(pinned, &self->all) : BAY_OK;
-    return err == BAY_OK ? CLI_EXIT_OK : fail(err);
+    return err == BAY_OK ? CLI_EXIT_OK : cli_fail(err);
 }
 
 /* The section that the command names, else the only one. */
@@ -128,7 +122,7 @@ static cli_exit load_file(cli_definitions *self, const char *name)
     bay_err err = code == CLI_EXIT_OK ? arena_dup(&self->memory, buf_view(&text), &bytes) : BAY_OK;
     buf_fini(&text);
     if (code != CLI_EXIT_OK || err != BAY_OK) {
-        return code != CLI_EXIT_OK ? code : fail(err);
+        return code != CLI_EXIT_OK ? code : cli_fail(err);
     }
     return str_starts(str_trim(bytes), STR("patchbay.lock ")) ? load_lock(self, name, bytes)
                                                               : load_recording(self, name, bytes);

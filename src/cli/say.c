@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "base/err.h"
 #include "cli/output.h"
 
 enum { LINE_BYTES = 64 * 1024 };
@@ -75,6 +76,12 @@ void cli_say_failure(const char *where, bool is_process, bay_err err, const char
     const char *what = text != NULL && text[0] != '\0' ? text : bay_err_text(err);
     const char *advice = hint(err, is_process);
     cli_say("%s: %s%s%s", where, what, advice[0] != '\0' ? ". " : "", advice);
+}
+
+cli_exit cli_fail(bay_err err)
+{
+    cli_say("%s", bay_err_text(err));
+    return err == BAY_ERR_LIMIT ? CLI_EXIT_PROTOCOL : CLI_EXIT_FAILED;
 }
 
 void cli_put_count(buf *out, uint64_t count)
