@@ -438,6 +438,15 @@ static bool put_arguments(json_val input, buf *out)
     return is_whole;
 }
 
+/* A server's JSON in one line, also where YAML or a terminal would see the end of one in it: a comment must not end
+ * before the line does. */
+static void put_json_line(buf *out, const char *before, const char *key, bay_str json)
+{
+    buf_printf(out, "  %s%s", before, key);
+    output_json_line(out, json);
+    buf_char(out, '\n');
+}
+
 /* False: it is written as a comment. */
 static bool put_new_contract(buf *out, const trust_item *tool)
 {
@@ -455,9 +464,9 @@ static bool put_new_contract(buf *out, const trust_item *tool)
     } else if (!is_whole) {
         buf_lit(out, "  # a required argument has no example: fill it in\n");
     }
-    buf_printf(out, "  %s- name: %.*s\n", before, BAY_STR(buf_view(&name)));
-    buf_printf(out, "  %s  tool: %.*s\n", before, BAY_STR(buf_view(&name)));
-    buf_printf(out, "  %s  arguments: %.*s\n", before, BAY_STR(buf_view(&arguments)));
+    put_json_line(out, before, "- name: ", buf_view(&name));
+    put_json_line(out, before, "  tool: ", buf_view(&name));
+    put_json_line(out, before, "  arguments: ", buf_view(&arguments));
     if (!is_read_only) {
         buf_printf(out, "  %s  writes: true\n", before);
     }

@@ -66,17 +66,24 @@ static bay_err put(pinner *self, trust_pinned *server, const trust_item *item)
     return err;
 }
 
+/* "KIND NAME"; the name alone; the kind alone of what has no name of its own; "*". A pattern that begins with a kind
+ * is about that kind only, whatever an item of another one is called. */
 static bool is_chosen(const pinner *self, const char *kind, bay_str name)
 {
-    const char *pattern = self->arguments->approve;
-    char both[TRUST_BY_BYTES + 64];
-    if (pattern == NULL) {
+    trust_kind other;
+    if (self->arguments->approve == NULL) {
         return false;
     }
-    (void)snprintf(both, sizeof(both), "%s %.*s", kind, (int)(name.len < 256 ? name.len : 256),
-                   name.at);
-    return str_glob(str_of(pattern), str_of(both)) || str_glob(str_of(pattern), name) ||
-           str_eq(str_of(pattern), str_of(kind));
+    bay_str pattern = str_of(self->arguments->approve);
+    bay_str word = str_head(pattern, str_find(pattern, ' '));
+    bool has_name =
+        trust_kind_find(str_of(kind), &other) && other != TRUST_INSTRUCTIONS && other != TRUST_CARD;
+    bool is_kind = trust_kind_find(word, &other) || str_eq(word, STR("identity"));
+    if (is_kind && word.len < pattern.len) {
+        return str_eq(word, str_of(kind)) && str_glob(str_from(pattern, word.len + 1), name);
+    }
+    return has_name ? str_glob(pattern, name)
+                    : str_eq(pattern, str_of(kind)) || str_eq(pattern, STR("*"));
 }
 
 /* On a terminal: what the person says. */
@@ -124,6 +131,30 @@ static void put_unapproved(pinner *self, const trust_item *item)
     buf_lit(&self->text, "\n    review     -: it was recorded and is not approved\n");
 }
 
+/* Is it what the lock has, to the digest? The gateway compares nothing else. */
+static bay_err is_pinned(const trust_pinned *server, const trust_item *item, bool *out)
+{
+    arena memory;
+    buf canon;
+    char digest[DIGEST_TEXT_BYTES + 1];
+    const trust_pin *pin = trust_pinned_find(server, item->kind, item->name);
+    arena_init(&memory, TRUST_TEXT_BYTES);
+    buf_init(&canon, CANON_BYTES);
+    bay_err err = trust_canon(item->value, &memory, &canon, digest);
+    *out = err == BAY_OK && pin != NULL && strcmp(pin->digest, digest) == 0;
+    arena_fini(&memory);
+    buf_fini(&canon);
+    return err;
+}
+
+static void put_reordered(pinner *self, const trust_item *item)
+{
+    buf_printf(&self->text, "~ %s%s", trust_kind_text(item->kind), item->name.len > 0 ? " " : "");
+    output_line(&self->text, item->name);
+    buf_lit(&self->text,
+            "\n    compatible -: it means the same, and the order of a list in it changed\n");
+}
+
 static bay_err take_item(pinner *self, trust_pinned *server, const trust_item *before,
                          const trust_item *after)
 {
@@ -132,7 +163,14 @@ static bay_err take_item(pinner *self, trust_pinned *server, const trust_item *b
     trust_diff_init(&diff);
     bay_err err = trust_diff_item(&diff, before, after, self->scan);
     trust_class class = diff.worst;
-    if (class == TRUST_SAME && self->is_review && !is_approved(server, item)) {
+    bool is_same = true;
+    if (err == BAY_OK && class == TRUST_SAME && after != NULL) {
+        err = is_pinned(server, after, &is_same);
+    }
+    if (!is_same) {
+        class = TRUST_COMPATIBLE;
+        put_reordered(self, item);
+    } else if (class == TRUST_SAME && self->is_review && !is_approved(server, item)) {
         class = TRUST_REVIEW;
         put_unapproved(self, item);
     } else if (class != TRUST_SAME) {

@@ -473,6 +473,19 @@ static void diff_scan(diff_walk *self, json_val before, json_val after, scanner 
     }
 }
 
+/* Whoever compares members sees one of the two. */
+static void diff_duplicates(diff_walk *self, json_val before, json_val after)
+{
+    bay_err err = json_check_duplicates(after, NULL);
+    if (err == BAY_ERR_DUPLICATE) {
+        buf_clear(&self->pointer);
+        diff_note(self, TRUST_RISK, before, after,
+                  "a member stands twice: programs differ in which of the two they read");
+        return;
+    }
+    self->err = err;
+}
+
 static const char *whole_why(trust_kind kind, bool is_new)
 {
     switch (kind) {
@@ -503,6 +516,9 @@ bay_err trust_diff_item(trust_diff *self, const trust_item *before, const trust_
                   whole_why(any->kind, before == NULL));
     } else {
         diff_bodies(&walk, was, is);
+    }
+    if (after != NULL && walk.err == BAY_OK) {
+        diff_duplicates(&walk, was, is);
     }
     if (after != NULL && scan != NULL && walk.err == BAY_OK) {
         diff_scan(&walk, was, is, scan);

@@ -172,6 +172,17 @@ static void a_first_file_can_be_run(void **state)
     CONTRACT(SERVER);
     assert_int_equal(result.code, 0);
     assert_has(result.out, "0 hold, 0 fail\n");
+    /* a name that ends the line for YAML, or that a terminal would obey */
+    write_file(definitions, "{\"tools\":[" TOOL("a", "," READ_ONLY) "," TOOL(
+                                "b\\u2028  - {name: x, tool: a}\\u2028  # \\u009b2J", "") "]}");
+    PATCHBAY("contract", "new", SERVER);
+    assert_int_equal(result.code, 0);
+    assert_null(strstr(result.out, "\xe2\x80\xa8"));
+    assert_null(strstr(result.out, "\xc2\x9b"));
+    write_file(contracts, result.out);
+    CONTRACT(SERVER);
+    assert_int_equal(result.code, 0);
+    assert_has(result.out, "1 hold, 0 fail\n");
 }
 
 static void claims_are_tested_without_the_power(void **state)
@@ -219,6 +230,9 @@ static void a_grade_says_what_would_raise_it(void **state)
                             "user.\"," SCHEMA "," READ_ONLY "}]}");
     PATCHBAY("grade", "--lock", lock_path, "--contracts", contracts, SERVER);
     assert_has(result.out, "1 errors and 0 warnings of the scanner");
+    PATCHBAY("grade", "--silence", definitions, "--lock", lock_path, SERVER);
+    assert_int_equal(result.code, 2);
+    assert_has(result.err, "silenced without a reason");
     PATCHBAY("grade", "@/tmp/x");
     assert_int_equal(result.code, 2);
     PATCHBAY("grade");

@@ -269,6 +269,61 @@ static void pins_are_recorded_reviewed_and_approved(void **state)
     drop(&two);
 }
 
+/* The gateway compares digests: what means the same and has another one must be there to be approved. */
+static void pins_of_another_order_are_approved(void **state)
+{
+    (void)state;
+#define ORDERED(list)                                                                              \
+    "{\"tools\":[{\"name\":\"read\",\"description\":\"Reads a file.\",\"inputSchema\":{\"type\":"  \
+    "\"object\",\"required\":[" list "]}}]}"
+    recording one = keep(ORDERED("\"a\",\"b\""));
+    recording two = keep(ORDERED("\"b\",\"a\""));
+    char lock[] = "/tmp/patchbay-lock-XXXXXX";
+    write_file(lock, "");
+    PIN("review", "--name", "files", "--approve", "*", one.target);
+    assert_int_equal(result.code, 0);
+    PIN("review", "--name", "files", two.target);
+    assert_int_equal(result.code, 10);
+    assert_has(result.out, "~ tool read\n    compatible");
+    PIN("review", "--name", "files", "--approve", "read", two.target);
+    assert_int_equal(result.code, 0);
+    assert_has(result.out, "1 approved, 0 left");
+    PIN("review", "--name", "files", two.target);
+    assert_int_equal(result.code, 0);
+    PIN("record", "--name", "files", one.target);
+    assert_has(result.out, "1 recorded, 0 left");
+    unlink(lock);
+    drop(&one);
+    drop(&two);
+}
+
+/* A pattern approves what it names, whatever a server calls its other items. */
+static void pins_are_approved_by_kind(void **state)
+{
+    (void)state;
+    recording one =
+        keep("{\"tools\":[{\"name\":\"new\"},{\"name\":\"prompt\"}],\"prompts\":[{\"name\":"
+             "\"tool new\"},{\"name\":\"s\"}]}");
+    char lock[] = "/tmp/patchbay-lock-XXXXXX";
+    char served[] = "/tmp/patchbay-trust-XXXXXX";
+    write_file(lock, "");
+    write_file(served, "{\"tools\":[{\"name\":\"s\"}]}");
+    PIN("review", "--name", "files", "--approve", "tool new", one.target);
+    assert_has(result.out, "1 approved, 3 left");
+    PIN("review", "--name", "files", "--approve", "prompt", one.target);
+    assert_has(result.out, "1 approved, 2 left");
+    PIN("review", "--name", "files", "--approve", "prompt *", one.target);
+    assert_has(result.out, "2 approved, 0 left");
+    /* a server's name is no pattern of its identity */
+    PIN("review", "--name", "s", "--approve", "s", DEFINITIONS(served));
+    assert_has(result.out, "1 approved, 1 left");
+    PIN("review", "--name", "s", "--approve", "identity", DEFINITIONS(served));
+    assert_has(result.out, "1 approved, 0 left");
+    unlink(lock);
+    unlink(served);
+    drop(&one);
+}
+
 /* Another program, other arguments: the identity of the server changed, whatever it says. */
 static void pins_tell_what_the_server_is(void **state)
 {
@@ -313,6 +368,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(diff_sees_other_views),
 #ifndef BAY_NO_TLS
         cmocka_unit_test(pins_are_recorded_reviewed_and_approved),
+        cmocka_unit_test(pins_of_another_order_are_approved),
+        cmocka_unit_test(pins_are_approved_by_kind),
         cmocka_unit_test(pins_tell_what_the_server_is),
 #endif
     };

@@ -63,6 +63,8 @@ static const row rows[] = {
      "{\"name\":\"t\",\"icons\":[{\"src\":\"b\"}]}", TRUST_REVIEW, "/icons"},
     {TRUST_TOOL, "{\"name\":\"t\",\"_meta\":{\"a/b\":1}}", "{\"name\":\"t\",\"_meta\":{\"a/b\":2}}",
      TRUST_REVIEW, "/_meta/a~1b"},
+    {TRUST_TOOL, "{\"name\":\"t\",\"description\":\"a\"}",
+     "{\"name\":\"t\",\"description\":\"a\",\"description\":\"b\"}", TRUST_RISK, ""},
     {TRUST_TOOL, IN("{\"description\":\"a\"}"), IN("{\"description\":\"b\"}"), TRUST_REVIEW,
      "/inputSchema/description"},
     {TRUST_TOOL, IN("{\"default\":1}"), IN("{\"default\":2}"), TRUST_REVIEW,
