@@ -24,14 +24,22 @@ typedef struct grader {
     trust_grade grade;
 } grader;
 
-static bay_err scan(grader *self)
+/* As lint does, but for the names of other servers. */
+static cli_exit scan(grader *self)
 {
     scanner *made = NULL;
+    scan_rule_set *rules = NULL;
     scan_report report;
     cli_silences *silences = NULL;
     cli_exit code = cli_silences_load(self->arguments, self->settings, &silences);
-    bay_err err = code == CLI_EXIT_OK ? scanner_new(&made) : BAY_ERR_NOMEM;
-    for (size_t i = 0; err == BAY_OK && i < self->definitions.all.count; i++) {
+    bay_err err = code == CLI_EXIT_OK ? scanner_new(&made) : BAY_OK;
+    if (code == CLI_EXIT_OK && err == BAY_OK && self->settings != NULL) {
+        err = config_scan_rules(self->settings, &rules);
+    }
+    if (made != NULL) {
+        scanner_set_rules(made, rules);
+    }
+    for (size_t i = 0; made != NULL && err == BAY_OK && i < self->definitions.all.count; i++) {
         const trust_item *item = &self->definitions.all.items[i];
         err = scan_definition(made, trust_kind_scanned(item->kind), item->value, NULL, &report);
         err = err == BAY_OK
@@ -40,8 +48,9 @@ static bay_err scan(grader *self)
                   : err;
     }
     scanner_free(made);
+    scan_rule_set_free(rules);
     cli_silences_free(silences);
-    return err;
+    return err == BAY_OK ? code : cli_fail(err);
 }
 
 static grade_transport transport_of(bay_str url)
@@ -148,8 +157,7 @@ static cli_exit run(grader *self)
         code = take_server(self);
         cli_identify(self->arguments, &self->identity);
     }
-    bay_err err = code == CLI_EXIT_OK ? scan(self) : BAY_OK;
-    code = err != BAY_OK ? cli_fail(err) : code;
+    code = code == CLI_EXIT_OK ? scan(self) : code;
     code = code == CLI_EXIT_OK ? take_contracts(self) : code;
     if (code != CLI_EXIT_OK) {
         return code;
@@ -159,7 +167,7 @@ static cli_exit run(grader *self)
     self->facts.identity = buf_view(&self->identity);
     self->facts.pinned =
         trust_lock_find(&self->lock, self->definitions.pin, self->definitions.is_agent);
-    err = trust_grade_run(&self->facts, &self->grade);
+    bay_err err = trust_grade_run(&self->facts, &self->grade);
     return err == BAY_OK ? print(self) : cli_fail(err);
 }
 

@@ -32,14 +32,9 @@ typedef struct linter {
 
 static cli_exit take_rules(linter *self)
 {
-    bay_diag diag = {0};
     bay_err err = scanner_new(&self->scan);
-    err = err == BAY_OK ? scan_rule_set_new(&self->rules) : err;
-    for (size_t i = 0;
-         err == BAY_OK && self->settings != NULL && i < self->settings->scan.rules.count; i++) {
-        const config_pair *rule = &self->settings->scan.rules.at[i];
-        err =
-            scan_rule_set_add(self->rules, rule->name, rule->value, &diag); /* checked on loading */
+    if (err == BAY_OK && self->settings != NULL) {
+        err = config_scan_rules(self->settings, &self->rules);
     }
     if (err != BAY_OK) {
         return cli_fail(err);

@@ -93,6 +93,22 @@ void config_free(const config *self)
     mem_free(object);
 }
 
+bay_err config_scan_rules(const config *self, scan_rule_set **out)
+{
+    scan_rule_set *made = NULL;
+    bay_err err = scan_rule_set_new(&made);
+    for (size_t i = 0; err == BAY_OK && i < self->scan.rules.count; i++) {
+        const config_pair *rule = &self->scan.rules.at[i];
+        err = scan_rule_set_add(made, rule->name, rule->value, NULL);
+    }
+    if (err != BAY_OK) {
+        scan_rule_set_free(made);
+        return err;
+    }
+    *out = made;
+    return BAY_OK;
+}
+
 const config_server *config_server_find(const config *self, bay_str name)
 {
     for (size_t i = 0; i < self->server_count; i++) {

@@ -14,6 +14,7 @@
 #include "mcp/protocol.h"
 #include "patchbay/types.h"
 #include "policy/rules.h"
+#include "policy/scan.h"
 
 enum {
     CONFIG_FILE_BYTES = 4 * 1024 * 1024,
@@ -506,6 +507,9 @@ bay_err config_load_text(bay_str text, bay_str name, config_lookup lookup, void 
  * Errors: also BAY_ERR_NOT_FOUND, BAY_ERR_IO (both in the report). */
 bay_err config_load_file(const char *path, const config **out,
                          config_report *report) BAY_MUST_CHECK;
+
+/* The rules of scan.rules, checked when the configuration was loaded. BAY_ERR_NOMEM. */
+bay_err config_scan_rules(const config *self, scan_rule_set **out) BAY_MUST_CHECK;
 
 const config *config_ref(const config *self);
 void config_free(const config *self); /* gives one reference back; NULL is fine */

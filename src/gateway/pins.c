@@ -53,11 +53,7 @@ static bay_err take_rules(trust_pins *to, const config *settings)
 {
     scan_rule_set *rules = NULL;
     trust_silences *silences = mem_zalloc(sizeof(*silences));
-    bay_err err = silences != NULL ? scan_rule_set_new(&rules) : BAY_ERR_NOMEM;
-    for (size_t i = 0; err == BAY_OK && i < settings->scan.rules.count; i++) {
-        const config_pair *rule = &settings->scan.rules.at[i];
-        err = scan_rule_set_add(rules, rule->name, rule->value, NULL);
-    }
+    bay_err err = silences != NULL ? config_scan_rules(settings, &rules) : BAY_ERR_NOMEM;
     for (size_t i = 0; err == BAY_OK && i < settings->silence.count; i++) {
         const config_pair *pair = &settings->silence.at[i];
         err = trust_silences_add(silences, pair->name, pair->value, NULL);
