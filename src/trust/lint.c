@@ -238,12 +238,22 @@ static void check_required(lint_walk *self, json_val schema)
 {
     json_val properties = json_get(schema, STR("properties"));
     json_iter names = json_iter_of(json_get(schema, STR("required")));
-    while (json_is(properties, JSON_OBJECT) && json_next(&names)) {
+    json_iter members = json_iter_of(properties);
+    map known; /* of a server's choice: looked up in one by one, many would take hours */
+    if (!json_is(properties, JSON_OBJECT)) {
+        return;
+    }
+    map_init(&known, UINT32_MAX);
+    while (self->err == BAY_OK && json_next(&members)) {
+        self->err = map_put(&known, text_of(self, members.key), self, NULL);
+    }
+    while (self->err == BAY_OK && json_next(&names)) {
         bay_str name = text_of(self, names.value);
-        if (name.len > 0 && json_is(json_get(properties, name), JSON_MISSING)) {
+        if (name.len > 0 && map_get(&known, name) == NULL) {
             note_at(self, LINT_REQUIRED_UNKNOWN, STR("required"), name);
         }
     }
+    map_fini(&known);
 }
 
 static void check_schema(lint_walk *self, json_val schema, bool is_input, unsigned depth)

@@ -137,11 +137,9 @@ trust_pin *trust_pinned_find(const trust_pinned *self, trust_kind kind, bay_str 
     return is_there ? &self->items[at] : NULL;
 }
 
-static bay_err copy_pin(trust_lock *self, const trust_pin *from, trust_pin *out)
+static bay_err copy_texts(trust_lock *self, bay_str *const *texts, size_t count)
 {
-    bay_str *const texts[] = {&out->name, &out->canon, &out->seen, &out->approved, &out->by};
-    *out = *from;
-    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+    for (size_t i = 0; i < count; i++) {
         bay_str text = texts[i]->at != NULL ? *texts[i] : (bay_str){"", 0};
         bay_err err = arena_dup(&self->memory, text, texts[i]);
         if (err != BAY_OK) {
@@ -149,6 +147,24 @@ static bay_err copy_pin(trust_lock *self, const trust_pin *from, trust_pin *out)
         }
     }
     return BAY_OK;
+}
+
+static bay_err copy_pin(trust_lock *self, const trust_pin *from, trust_pin *out)
+{
+    bay_str *const texts[] = {&out->name, &out->canon, &out->seen, &out->approved, &out->by};
+    *out = *from;
+    return copy_texts(self, texts, ARRAY_LEN(texts));
+}
+
+/* Its identity, and who approved it. */
+static bay_err copy_head(trust_lock *self, const trust_pinned *from, trust_pinned *out)
+{
+    bay_str *const texts[] = {&out->identity, &out->seen, &out->approved, &out->by};
+    out->identity = from->identity;
+    out->seen = from->seen;
+    out->approved = from->approved;
+    out->by = from->by;
+    return copy_texts(self, texts, ARRAY_LEN(texts));
 }
 
 bay_err trust_lock_put(trust_lock *self, trust_pinned *server, const trust_pin *pin)
@@ -194,6 +210,30 @@ void trust_pinned_remove(trust_lock *self, trust_pinned *server, trust_kind kind
         server->count--;
         self->items--;
     }
+}
+
+bay_err trust_lock_compact(trust_lock *self)
+{
+    trust_lock made;
+    bay_err err = BAY_OK;
+    trust_lock_init(&made);
+    made.file = self->file;
+    for (size_t i = 0; err == BAY_OK && i < self->count; i++) {
+        const trust_pinned *from = &self->servers[i];
+        trust_pinned *to;
+        err = trust_lock_enter(&made, from->name, from->is_agent, &to);
+        err = err == BAY_OK ? copy_head(&made, from, to) : err;
+        for (size_t k = 0; err == BAY_OK && k < from->count; k++) {
+            err = trust_lock_put(&made, to, &from->items[k]);
+        }
+    }
+    if (err != BAY_OK) {
+        trust_lock_fini(&made);
+        return err;
+    }
+    trust_lock_fini(self);
+    *self = made;
+    return BAY_OK;
 }
 
 /* ---- digests and times ----------------------------------------------------------------------- */

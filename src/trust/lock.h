@@ -115,6 +115,8 @@ bay_err trust_lock_put(trust_lock *self, trust_pinned *server, const trust_pin *
 /* Its items as definitions to compare, sorted; parsed into `out`, which is initialised and must not
  * outlive the lock. BAY_ERR_LIMIT, BAY_ERR_NOMEM. */
 bay_err trust_pinned_definitions(const trust_pinned *self, trust_definitions *out) BAY_MUST_CHECK;
+/* Gives back the memory of texts that were replaced. BAY_ERR_NOMEM: it is as it was. */
+bay_err trust_lock_compact(trust_lock *self) BAY_MUST_CHECK;
 void trust_pinned_remove(trust_lock *self, trust_pinned *server, trust_kind kind, bay_str name);
 
 /* The canonical form of a definition, appended, and its digest. What has none (a number beyond

@@ -122,7 +122,8 @@ bay_err trust_pins_save(trust_pins *self, bay_diag *diag) BAY_MUST_CHECK;
 
 /* pins_write.c: {"file", "sections": [{server|agent, mode, scan, identity…, held, items: […]}]}:
  * items that are not as the lock has them, that nobody approved, or that read like an attack, each
- * with its definition as it is and as it was. Errors stick in `out`'s buf. */
+ * with its definition as it is and as it was, if there is room: the whole has about 12 MiB, in equal parts for the
+ * sections. What is left out of a section is counted ("notShown"). Errors stick in `out`'s buf. */
 void trust_pins_write(trust_pins *self, json_writer *out);
 
 typedef struct trust_pin_counts {

@@ -8,6 +8,10 @@
 #include "base/str.h"
 #include "trust/pins_internal.h"
 
+enum {
+    REPLACED_BYTES = 8 << 20
+}; /* that a lock may hold of texts that were replaced, besides what it has */
+
 bay_err trust_pins_load(trust_pins *self, bay_diag *diag)
 {
     trust_lock next;
@@ -73,9 +77,14 @@ static bay_err write_file(trust_pins *self, bay_diag *diag)
     if (err == BAY_OK) {
         err = trust_lock_replace(&file, self->path, buf_view(&text), &why);
     }
+    size_t written = text.len;
     buf_fini(&text);
     pthread_mutex_lock(&self->mutex);
     self->lock.file = file;
+    /* a definition that changes often leaves its earlier texts behind */
+    if (err == BAY_OK && self->lock.memory.used > 2 * written + REPLACED_BYTES) {
+        err_ignore(trust_lock_compact(&self->lock)); /* no memory: it stays as large as it is */
+    }
     pthread_mutex_unlock(&self->mutex);
     return err == BAY_OK
                ? BAY_OK

@@ -2,7 +2,9 @@
 #include "base/str.h"
 #include "trust/pins_internal.h"
 
-enum { DEFINITIONS_BYTES = 8 << 20 };
+/* Of the whole, in equal parts for the sections: a server with very many or very large definitions takes none of what
+ * the others have. */
+enum { WRITTEN_BYTES = 12 << 20 };
 
 static const char *const modes[] = {[TRUST_PIN_OFF] = "off",
                                     [TRUST_PIN_RECORD] = "record",
@@ -40,27 +42,26 @@ static void put_reasons(json_writer *out, unsigned held)
     json_close_array(out);
 }
 
-static void put_pinned(trust_pins *self, json_writer *out, const pins_name *of)
+static void put_pinned(json_writer *out, const trust_pin *pin)
 {
-    const trust_pinned *pinned =
-        trust_lock_find(&self->lock, of->section->name, of->section->is_agent);
-    const trust_pin *pin = pinned != NULL ? trust_pinned_find(pinned, of->kind, of->name) : NULL;
-    if (pin != NULL) {
-        json_key_lit(out, "pinned");
-        json_open_object(out);
-        put_text(out, "digest", str_of(pin->digest));
-        put_text(out, "seen", pin->seen);
-        put_text(out, "approved", pin->approved);
-        put_text(out, "by", pin->by);
-        json_key_lit(out, "definition");
-        json_put_raw(out, pin->canon);
-        json_close_object(out);
-    }
+    json_key_lit(out, "pinned");
+    json_open_object(out);
+    put_text(out, "digest", str_of(pin->digest));
+    put_text(out, "seen", pin->seen);
+    put_text(out, "approved", pin->approved);
+    put_text(out, "by", pin->by);
+    json_key_lit(out, "definition");
+    json_put_raw(out, pin->canon);
+    json_close_object(out);
 }
 
-static void put_cell(trust_pins *self, json_writer *out, const trust_cell *cell)
+/* `room`: bytes for the definitions, which are left out where they have more. */
+static void put_cell(json_writer *out, const trust_cell *cell, const trust_pinned *pinned,
+                     size_t room)
 {
     const pins_name *of = cell->of;
+    const trust_pin *pin = pinned != NULL ? trust_pinned_find(pinned, of->kind, of->name) : NULL;
+    bay_str definition = {cell->bytes + cell->raw_at, cell->len - cell->raw_at};
     json_open_object(out);
     put_text(out, "kind", str_of(trust_kind_text(of->kind)));
     put_text(out, "name", of->name);
@@ -80,10 +81,12 @@ static void put_cell(trust_pins *self, json_writer *out, const trust_cell *cell)
         put_text(out, "why", str_of(cell->why));
         json_close_object(out);
     }
-    if (out->out->len < DEFINITIONS_BYTES) { /* of very many the first have theirs */
+    if (definition.len + (pin != NULL ? pin->canon.len : 0) <= room) {
         json_key_lit(out, "definition");
-        json_put_raw(out, (bay_str){cell->bytes + cell->raw_at, cell->len - cell->raw_at});
-        put_pinned(self, out, of);
+        json_put_raw(out, definition);
+        if (pin != NULL) {
+            put_pinned(out, pin);
+        }
     }
     json_close_object(out);
 }
@@ -91,6 +94,8 @@ static void put_cell(trust_pins *self, json_writer *out, const trust_cell *cell)
 static void put_section(trust_pins *self, json_writer *out, const pins_section *section)
 {
     const trust_pinned *pinned = trust_lock_find(&self->lock, section->name, section->is_agent);
+    size_t most = out->out->len + WRITTEN_BYTES / self->section_count;
+    size_t left_out = 0;
     json_open_object(out);
     put_text(out, section->is_agent ? "agent" : "server", section->name);
     put_text(out, "mode", str_of(modes[section->policy.pin]));
@@ -108,12 +113,18 @@ static void put_section(trust_pins *self, json_writer *out, const pins_section *
             const trust_cell *cell = CONTAINER_OF(at, trust_cell, link);
             bool is_quiet = cell->state == PINS_SAME && cell->is_approved && !cell->is_suspicious &&
                             !name->is_turning;
-            if (!is_quiet) {
-                put_cell(self, out, cell);
+            if (!is_quiet && out->out->len < most) {
+                put_cell(out, cell, pinned, most - out->out->len);
+            } else if (!is_quiet) {
+                left_out++;
             }
         }
     }
     json_close_array(out);
+    if (left_out > 0) {
+        json_key_lit(out, "notShown");
+        json_put_uint(out, left_out);
+    }
     json_close_object(out);
 }
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/check.h"
 #include "base/str.h"
@@ -138,6 +139,48 @@ static void a_deep_schema_ends(void **state)
     buf_fini(&text);
 }
 
+/* Of a hostile server: as many required names as properties, and one that is none. */
+static void many_required_names_are_looked_up_in_time(void **state)
+{
+    enum { NAMES = 100000, MOST_SECONDS = 5 };
+    (void)state;
+    json_doc doc;
+    arena memory;
+    trust_definitions all;
+    trust_findings found;
+    struct timespec start;
+    struct timespec end;
+    buf text;
+    buf_init(&text, 16 << 20);
+    buf_lit(&text, "{\"tools\":[{\"name\":\"a\",\"inputSchema\":{\"properties\":{\"p\":{}");
+    for (int i = 0; i < NAMES; i++) {
+        buf_printf(&text, ",\"%d\":{}", i);
+    }
+    buf_lit(&text, "},\"required\":[\"q\"");
+    for (int i = 0; i < NAMES; i++) {
+        buf_printf(&text, ",\"%d\"", i);
+    }
+    buf_lit(&text, "]}}]}");
+    arena_init(&memory, 64 << 20);
+    trust_definitions_init(&all, STR("s"));
+    trust_findings_init(&found);
+    assert_int_equal(json_parse(&doc, buf_view(&text), NULL, &memory, NULL), BAY_OK);
+    assert_int_equal(trust_definitions_add_object(&all, json_root(&doc), NULL), BAY_OK);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start);
+    assert_int_equal(trust_lint_run(&found, &all, NULL), BAY_OK);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+    assert_true(end.tv_sec - start.tv_sec < MOST_SECONDS);
+    size_t unknown = 0;
+    for (size_t i = 0; i < found.count; i++) {
+        unknown += str_eq(found.at[i].rule, str_of(lint_rules[LINT_REQUIRED_UNKNOWN].id));
+    }
+    assert_int_equal(unknown, 1);
+    trust_findings_fini(&found);
+    trust_definitions_fini(&all);
+    arena_fini(&memory);
+    buf_fini(&text);
+}
+
 static void budgets(void **state)
 {
     (void)state;
@@ -178,6 +221,7 @@ int main(void)
         cmocka_unit_test(each_rule_has_cases),
         cmocka_unit_test(findings_say_where),
         cmocka_unit_test(a_deep_schema_ends),
+        cmocka_unit_test(many_required_names_are_looked_up_in_time),
         cmocka_unit_test(budgets),
         cmocka_unit_test(memory_that_fails_is_reported),
     };

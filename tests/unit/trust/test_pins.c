@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "support/failing_memory.h"
+#include "trust/pins_internal.h"
 
 static char path[] = "/tmp/pins.XXXXXX";
 
@@ -104,6 +105,7 @@ static void digest_of(trust_pins *pins, char out[DIGEST_TEXT_BYTES + 1])
     buf_init(&text, 1 << 20);
     json_writer_init(&writer, &text);
     trust_pins_write(pins, &writer);
+    assert_int_equal(text.err, BAY_OK);
     buf_char(&text, '\0');
     const char *at = strstr(text.at, "\"digest\":\"");
     assert_non_null(at);
@@ -261,6 +263,53 @@ static void a_section_is_held_for_a_reason(void **state)
     trust_pins_unref(pins);
 }
 
+/* What is written for people has a bound, whatever the definitions have. */
+static void a_large_definition_is_written_without_its_text(void **state)
+{
+    enum { LARGE = 17 << 20 };
+    (void)state;
+    char digest[DIGEST_TEXT_BYTES + 1];
+    char *text = calloc(1, LARGE + 64);
+    assert_non_null(text);
+    record();
+    trust_pins *pins = open_pins(TRUST_PIN_HOLD, TRUST_SCAN_OFF);
+    int len = snprintf(text, 64, "{\"name\":\"read\",\"description\":\"");
+    memset(text + len, 'a', LARGE);
+    memcpy(text + len + LARGE, "\"}", 3);
+    trust_checked listed = check(pins, text);
+    assert_false(trust_checked_admits(&listed));
+    digest_of(pins, digest);
+    assert_memory_equal(digest, "sha256:", 7);
+    trust_checked_drop(&listed);
+    trust_pins_unref(pins);
+    free(text);
+}
+
+/* A server that changes a large definition again and again does not fill the memory of the lock. */
+static void what_was_replaced_is_given_back(void **state)
+{
+    enum { LARGE = 1 << 20, TIMES = 40 };
+    (void)state;
+    bay_diag diag = {0};
+    char *text = calloc(1, LARGE + 64);
+    assert_non_null(text);
+    write_lock("");
+    trust_pins *pins = open_pins(TRUST_PIN_RECORD, TRUST_SCAN_OFF);
+    for (int i = 0; i < TIMES; i++) {
+        int len = snprintf(text, 64, "{\"name\":\"read\",\"description\":\"%d ", i);
+        memset(text + len, 'a', LARGE);
+        memcpy(text + len + LARGE, "\"}", 3);
+        assert_true(passes(pins, text));
+        assert_true(trust_pins_is_due(pins)); /* it was recorded */
+        assert_int_equal(trust_pins_save(pins, &diag), BAY_OK);
+        assert_true(pins->lock.memory.used < 12 * LARGE);
+    }
+    assert_true(passes(pins, text));
+    assert_false(trust_pins_is_due(pins)); /* the last one is there */
+    trust_pins_unref(pins);
+    free(text);
+}
+
 /* Two definitions in turn are counted where they come soon after each other. */
 static void definitions_in_turn_are_noticed(void **state)
 {
@@ -325,6 +374,8 @@ int main(void)
         cmocka_unit_test(an_approval_that_is_not_written_is_none),
         cmocka_unit_test(what_reads_like_an_attack_needs_an_approval),
         cmocka_unit_test(a_section_is_held_for_a_reason),
+        cmocka_unit_test(a_large_definition_is_written_without_its_text),
+        cmocka_unit_test(what_was_replaced_is_given_back),
         cmocka_unit_test(definitions_in_turn_are_noticed),
         cmocka_unit_test(without_memory_nothing_passes),
 #endif
