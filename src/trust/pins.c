@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/err.h"
 #include "base/log.h"
@@ -14,6 +15,8 @@ enum {
     SECTIONS = 4096,
     KEY_BYTES = (256 << 20) + 4096,
     CANON_BYTES = 64 << 20,
+    TOLD_LINES = 1000, /* of a section, in … */
+    TOLD_SECONDS = 60,
 };
 
 bay_err trust_pins_new(const char *path, trust_pins **out, bay_diag *diag)
@@ -108,6 +111,24 @@ uint64_t pins_head(const char *digest)
     return head != 0 ? head : 1;
 }
 
+/* A server that never stops to change its definitions does not fill the disk. */
+static bool may_tell(pins_section *section)
+{
+    time_t now = time(NULL);
+    if (now < section->told_from || now - section->told_from >= TOLD_SECONDS) {
+        if (section->untold > 0) {
+            LOG(LOG_WARN, "trust", "%.*s: %zu more lines about its definitions were left out",
+                BAY_STR(section->name), section->untold);
+        }
+        section->told_from = now;
+        section->told = section->untold = 0;
+    }
+    bool is_told = section->told < TOLD_LINES;
+    section->told += is_told ? 1 : 0;
+    section->untold += is_told ? 0 : 1;
+    return is_told;
+}
+
 static void tell(trust_cell *cell, bool is_held)
 {
     static const char *const what[] = {
@@ -122,13 +143,17 @@ static void tell(trust_cell *cell, bool is_held)
     }
     cell->is_told = true;
     cell->told = cell->state;
+    bool is_changed = cell->state != PINS_SAME && of->section->policy.pin >= TRUST_PIN_WARN;
+    if ((!cell->is_suspicious && !is_changed) || !may_tell(of->section)) {
+        return;
+    }
     if (cell->is_suspicious) {
         LOG(LOG_WARN, "trust", "%.*s: %s \"%.*s\" reads like an attack (%s at %s: %s)%s",
             BAY_STR(of->section->name), trust_kind_text(of->kind), BAY_STR(str_head(of->name, 100)),
             cell->rule, cell->pointer[0] != '\0' ? cell->pointer : "its whole", cell->why,
             is_held ? "; it is held until it is approved" : "");
     }
-    if (cell->state != PINS_SAME && of->section->policy.pin >= TRUST_PIN_WARN) {
+    if (is_changed) {
         LOG(LOG_WARN, "trust", "%.*s: %s \"%.*s\" %s%s", BAY_STR(of->section->name),
             trust_kind_text(of->kind), BAY_STR(str_head(of->name, 100)), what[cell->state],
             is_held ? "; it is held until it is approved: patchbay pin review" : "");
@@ -159,9 +184,11 @@ void pins_judge(trust_pins *self, trust_cell *cell)
     look_up(self, cell);
     if (section->policy.pin == TRUST_PIN_RECORD && cell->state != PINS_SAME &&
         pins_put(self, cell, (bay_str){"", 0}) == BAY_OK) {
-        LOG(LOG_INFO, "trust", "%.*s: %s \"%.*s\" %s; it was recorded", BAY_STR(section->name),
-            trust_kind_text(cell->of->kind), BAY_STR(str_head(cell->of->name, 100)),
-            cell->state == PINS_NEW ? "is new" : "changed");
+        if (may_tell(cell->of->section)) {
+            LOG(LOG_INFO, "trust", "%.*s: %s \"%.*s\" %s; it was recorded", BAY_STR(section->name),
+                trust_kind_text(cell->of->kind), BAY_STR(str_head(cell->of->name, 100)),
+                cell->state == PINS_NEW ? "is new" : "changed");
+        }
         cell->state = PINS_SAME;
     }
     is_held = is_held || (section->policy.pin == TRUST_PIN_HOLD && cell->state != PINS_SAME);

@@ -3,6 +3,7 @@
 #define TRUST_PINS_INTERNAL_H
 
 #include <pthread.h>
+#include <time.h>
 
 #include "base/list.h"
 #include "base/map.h"
@@ -17,6 +18,9 @@ typedef struct pins_section {
     unsigned held; /* TRUST_HELD_… */
     char identity[512];
     bool is_identified;
+    size_t told; /* lines in the log since `told_from`, and those that were left out */
+    size_t untold;
+    time_t told_from;
     list names; /* pins_name */
     char bytes[];
 } pins_section;

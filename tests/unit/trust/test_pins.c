@@ -28,6 +28,14 @@ static void write_lock(const char *text)
     fclose(file);
 }
 
+static void no_log(log_level level, const char *component, const char *text, void *user)
+{
+    (void)level;
+    (void)component;
+    (void)text;
+    (void)user;
+}
+
 #ifdef BAY_NO_TLS
 static void pins_need_digests(void **state)
 {
@@ -310,6 +318,35 @@ static void what_was_replaced_is_given_back(void **state)
     free(text);
 }
 
+static size_t lines;
+
+static void count_line(log_level level, const char *component, const char *text, void *user)
+{
+    (void)level;
+    (void)component;
+    (void)text;
+    (void)user;
+    lines++;
+}
+
+static void the_log_has_a_bound(void **state)
+{
+    enum { TIMES = 3000, MOST = 2100 }; /* one change of the minute at most */
+    (void)state;
+    write_lock("");
+    trust_pins *pins = open_pins(TRUST_PIN_WARN, TRUST_SCAN_OFF);
+    lines = 0;
+    log_set_sink(LOG_DEBUG, count_line, NULL);
+    for (int i = 0; i < TIMES; i++) {
+        char text[100];
+        (void)snprintf(text, sizeof(text), "{\"name\":\"read\",\"description\":\"%d\"}", i);
+        assert_true(passes(pins, text));
+    }
+    log_set_sink(LOG_DEBUG, no_log, NULL);
+    assert_true(lines > 0 && lines < MOST);
+    trust_pins_unref(pins);
+}
+
 /* Two definitions in turn are counted where they come soon after each other. */
 static void definitions_in_turn_are_noticed(void **state)
 {
@@ -353,14 +390,6 @@ static void without_memory_nothing_passes(void **state)
 }
 #endif
 
-static void no_log(log_level level, const char *component, const char *text, void *user)
-{
-    (void)level;
-    (void)component;
-    (void)text;
-    (void)user;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -376,6 +405,7 @@ int main(void)
         cmocka_unit_test(a_section_is_held_for_a_reason),
         cmocka_unit_test(a_large_definition_is_written_without_its_text),
         cmocka_unit_test(what_was_replaced_is_given_back),
+        cmocka_unit_test(the_log_has_a_bound),
         cmocka_unit_test(definitions_in_turn_are_noticed),
         cmocka_unit_test(without_memory_nothing_passes),
 #endif
