@@ -201,11 +201,17 @@ static void put_number(json_writer *json, const config_key *key, bay_str pattern
     json_close_array(json);
 }
 
-static void put_texts(json_writer *json, const config_key *key, bool is_map)
+/* Up to key->max items or members. */
+static void put_several(json_writer *json, const config_key *key, bool is_map)
 {
     put_pair(json, STR("type"), is_map ? STR("object") : STR("array"));
     json_key(json, is_map ? STR("maxProperties") : STR("maxItems"));
     json_put_uint(json, key->max);
+}
+
+static void put_texts(json_writer *json, const config_key *key, bool is_map)
+{
+    put_several(json, key, is_map);
     json_key(json, is_map ? STR("additionalProperties") : STR("items"));
     json_open_object(json);
     json_key_lit(json, "type");
@@ -254,9 +260,7 @@ static void put_listen(json_writer *json, const config_key *key)
 /* Structs by name. */
 static void put_named(json_writer *json, const config_key *key)
 {
-    put_pair(json, STR("type"), STR("object"));
-    json_key_lit(json, "maxProperties");
-    json_put_uint(json, key->max);
+    put_several(json, key, true);
     json_key_lit(json, "propertyNames");
     json_open_object(json);
     put_pair(json, STR("pattern"), STR("^[A-Za-z0-9_-]{1,64}$"));
@@ -270,18 +274,14 @@ static void put_named(json_writer *json, const config_key *key)
 /* {KEY: a text, several, or {OPERATOR: a text or several}} */
 static void put_tests(json_writer *json, const config_key *key)
 {
-    put_pair(json, STR("type"), STR("object"));
-    json_key_lit(json, "maxProperties");
-    json_put_uint(json, key->max);
+    put_several(json, key, true);
     json_key_lit(json, "additionalProperties");
     json_put_raw(json, STR("{\"type\":[\"string\",\"number\",\"boolean\",\"array\",\"object\"]}"));
 }
 
 static void put_rules(json_writer *json, const config_key *key)
 {
-    put_pair(json, STR("type"), STR("array"));
-    json_key_lit(json, "maxItems");
-    json_put_uint(json, key->max);
+    put_several(json, key, false);
     json_key_lit(json, "items");
     json_open_object(json);
     put_scope(json, config_key_section(key));
