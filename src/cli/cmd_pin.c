@@ -246,6 +246,7 @@ static bay_err take_identity(pinner *self, trust_pinned *server, bay_str now)
     if (!is_same) {
         server->seen = str_of(self->now);
     }
+    self->put++;
     return arena_dup(&self->lock.memory, now, &server->identity);
 }
 
