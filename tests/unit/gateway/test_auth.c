@@ -139,6 +139,10 @@ static void reload(gateway_rig *self, const char *format, ...)
     wait_until(atomic_load(&self->reloaded) == before + 1);
 }
 
+#define ISSUER_KEYS                                                                                \
+    "{\"keys\":[{\"kid\":\"k1\",\"kty\":\"EC\",\"crv\":\"P-256\",\"x\":\"" RIG_EC_X                \
+    "\",\"y\":\"" RIG_EC_Y "\"}]}"
+
 static int write_keys(void **state)
 {
     (void)state;
@@ -146,9 +150,7 @@ static int write_keys(void **state)
     (void)snprintf(store_path, sizeof(store_path), "/tmp/rig.auth.%d.db", (int)getpid());
     FILE *file = fopen(keys_path, "w");
     assert_non_null(file);
-    fputs("{\"keys\":[{\"kid\":\"k1\",\"kty\":\"EC\",\"crv\":\"P-256\",\"x\":\"" RIG_EC_X
-          "\",\"y\":\"" RIG_EC_Y "\"}]}",
-          file);
+    fputs(ISSUER_KEYS, file);
     fclose(file);
     return 0;
 }
@@ -614,10 +616,6 @@ static void a_reload_changes_who_comes_in(void **state)
 
 /* ---- keys that are rotated while a check waits ----------------------------------------------- */
 
-#define JWK                                                                                        \
-    "{\"kid\":\"k1\",\"kty\":\"EC\",\"crv\":\"P-256\",\"x\":\"" RIG_EC_X "\",\"y\":\"" RIG_EC_Y    \
-    "\"}"
-
 /* A token that is bound to the rig's key, and the proof for a call. */
 static const char *bound_for(const gateway_rig *self)
 {
@@ -640,7 +638,8 @@ static const char *bound_for(const gateway_rig *self)
         gateway_port(self->gateway), (long long)(loop_time_ms() / 1000), BAY_STR(buf_view(&hash)));
     EVP_PKEY *key = rig_ec_key();
     buf_init(&proof, RIG_TEXT);
-    rig_token(key, "{\"typ\":\"dpop+jwt\",\"alg\":\"ES256\",\"jwk\":" JWK "}", claims, &proof);
+    rig_token(key, "{\"typ\":\"dpop+jwt\",\"alg\":\"ES256\",\"jwk\":" RIG_EC_JWK "}", claims,
+              &proof);
     (void)snprintf(fields, sizeof(fields), "Authorization: DPoP %.*s\r\nDPoP: %.*s\r\n",
                    BAY_STR(token), BAY_STR(buf_view(&proof)));
     buf_fini(&proof);
@@ -657,7 +656,7 @@ static void keys_that_go_take_the_checks_that_need_them_along(void **state)
 {
     (void)state;
     static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-                                 "Connection: close\r\n\r\n{\"keys\":[" JWK "]}";
+                                 "Connection: close\r\n\r\n" ISSUER_KEYS;
     gateway_rig self;
     client one;
     char fields[TEXT_BYTES], request[2000];
