@@ -129,8 +129,7 @@ static void has_the_newest_draft(void **state)
     (void)state;
     if (!all.has_2020_12) {
         SKIP("JSON-Schema-Test-Suite of 2020-12 is not here: Debian's package ends with draft-07, "
-             "and "
-             "BAY_SCHEMA_SUITE names no other; nothing of it was run");
+             "and BAY_SCHEMA_SUITE names no other; nothing of it was run");
     }
     assert_true(all.file_count > 80);
 }
