@@ -220,7 +220,7 @@ static bool has_once(json_val object, const bay_str *names, size_t count, arena 
 }
 
 /* Of two members of one name servers read the first or the last, and some take one in another case
- * for the same: what is decided on here, and replaced, has to be what the server reads. */
+ * for the same: what rules decide on has to be what the server reads. */
 static bool is_ambiguous(const mcp_request *request)
 {
     static const bay_str in_params[] = {
@@ -236,13 +236,14 @@ static bool is_ambiguous(const mcp_request *request)
 static void endpoint_request(void *user, mcp_request *request)
 {
     endpoint *self = user;
-    if (is_ambiguous(request)) {
+    bool has_rules = endpoint_has_rules(&request->call);
+    request->is_cache_private = has_rules;
+    if (has_rules && is_ambiguous(request)) {
         mcp_request_error(request, RPC_INVALID_PARAMS,
                           STR("A member of the params stands twice, or in another case"),
                           (bay_str){NULL, 0});
         return;
     }
-    request->is_cache_private = endpoint_has_rules(&request->call);
     if (self->is_searched && request->method != NULL && request->method->id == MCP_TOOLS_CALL &&
         meta_tools_request(self, request)) {
         return;

@@ -526,25 +526,32 @@ static bool take_state(endpoint *of, mcp_request *request, bay_str plain, json_v
 
 bool suspended_call_resume(endpoint *of, mcp_request *request)
 {
-    json_val state = json_get(request->message.params, STR("requestState"));
-    json_val answers = json_get(request->message.params, STR("inputResponses"));
+    static const bay_str keys[] = {STR_INIT("requestState"), STR_INIT("inputResponses")};
+    json_val at[ARRAY_LEN(keys)];
     bay_str token;
-    if (!suspended_call_is_possible(of, request) || !json_is(state, JSON_STRING)) {
+    if (!suspended_call_is_possible(of, request)) {
+        return false;
+    }
+    bay_err err = json_pick(request->message.params, keys, ARRAY_LEN(keys), at, NULL);
+    if (err == BAY_ERR_DUPLICATE) {
+        return suspended_call_refuse(request, "inputResponses or requestState stands twice");
+    }
+    if (err != BAY_OK || !json_is(at[0], JSON_STRING)) {
         return false;
     }
     buf plain;
     buf_init(&plain, SEAL_PLAIN_BYTES);
-    bay_err err = json_str(state, request->memory, &token);
+    err = json_str(at[0], request->memory, &token);
     if (err == BAY_OK) {
         err = token_open(of->ring, "call", principal_binding(request->principal), token,
                          loop_time_ms(), &plain);
     }
     bool is_taken = true;
-    bool has_answers = json_is(answers, JSON_MISSING) || json_is(answers, JSON_OBJECT);
+    bool has_answers = json_is(at[1], JSON_MISSING) || json_is(at[1], JSON_OBJECT);
     if (err == BAY_OK && !has_answers) {
         (void)suspended_call_refuse(request, "inputResponses must be an object");
     } else if (err == BAY_OK) {
-        (void)take_state(of, request, buf_view(&plain), answers);
+        (void)take_state(of, request, buf_view(&plain), at[1]);
     } else if (err == BAY_ERR_TIMEOUT) {
         (void)suspended_call_refuse(request, "The requestState has expired: call again without it");
     } else if (err == BAY_ERR_DENIED) {
