@@ -48,10 +48,10 @@ static void door_record(void *user, const call_context *call, call_outcome how)
 bool worker_client_address(void *user, const http_exchange *exchange, net_address *out)
 {
     const worker *self = user;
-    forwarded_request from = {.address = http_exchange_peer(exchange)};
     if (!policy_rules_read_origin(self->door.policy.rules)) {
         return false;
     }
+    forwarded_request from = {.address = http_exchange_peer(exchange)};
     forwarded_read(&self->proxies, exchange, &from);
     return address_parse(from.address, out) == BAY_OK;
 }
