@@ -71,10 +71,14 @@ int main(int argc, char **argv)
     program self = {0};
     bay_diag diag;
     uv_loop_t loop;
-    if (uv_loop_init(&loop) != 0 ||
-        bay_client_connect_start(argc > 1 ? argv[1] : "stdio:./weather", NULL, &self.client, &diag,
+    if (uv_loop_init(&loop) != 0) {
+        fprintf(stderr, "no event loop\n");
+        return 1;
+    }
+    if (bay_client_connect_start(argc > 1 ? argv[1] : "stdio:./weather", NULL, &self.client, &diag,
                                  NULL, NULL) != BAY_OK) {
         fprintf(stderr, "%s\n", diag.text);
+        uv_loop_close(&loop);
         return 1;
     }
     uv_poll_init(&loop, &self.readable, bay_client_fd(self.client));
