@@ -1,6 +1,7 @@
 /* Calls that other threads finish: deferred ones and blocking ones, while the client is there, has
  * cancelled, is gone, or the server ends. Every thread is joined before the server is freed. */
 #include "net/thread.h"
+#include "support/skipped.h"
 #include "unit/sdk/question_bench.h"
 
 enum { CROWD = 16, ROUNDS = 50 };
@@ -170,6 +171,9 @@ static void the_client_goes_while_a_thread_finishes(void **state)
     }
 }
 
+#ifdef BAY_NO_TLS
+SKIPPED(what_a_thread_remembers_is_sealed_whole, "this build has no TLS, so nothing is sealed")
+#else
 /* A thread that has asked goes on writing what it remembers, while the loop seals that for the next
  * round: what comes back was written whole. */
 static void nothing_more(bay_call *call, const bay_answer *answer, void *user)
@@ -221,6 +225,7 @@ static void what_a_thread_remembers_is_sealed_whole(void **state)
         rig_stop(&on);
     }
 }
+#endif
 
 /* A call that is cancelled is seen by the thread that works on it. */
 static void wait_for_cancel(bay_call *call, void *user)
