@@ -169,6 +169,27 @@ static void put_number(output_table *table, uint64_t number)
     output_table_cell(table, (bay_str){bytes, (size_t)len});
 }
 
+/* What its own error does not say: contracts that fail. */
+static bay_str trouble_of(page *self, json_val server)
+{
+    json_val contracts = json_get(server, STR("contracts"));
+    bay_str error = text_of(self, contracts, "error");
+    bool is_held = json_true(json_get(contracts, STR("held")));
+    buf out;
+    if (error.len == 0) {
+        return is_held ? STR("held: its contracts have not been run yet")
+                       : text_of(self, server, "restartedFor");
+    }
+    bay_str text = error;
+    buf_init(&out, 4096);
+    buf_printf(&out, "%s%llu contracts fail: ", is_held ? "held: " : "",
+               (unsigned long long)count_of(contracts, "failing"));
+    buf_str(&out, error);
+    err_ignore(arena_dup(&self->memory, buf_view(&out), &text));
+    buf_fini(&out);
+    return text;
+}
+
 static void put_server(page *self, output_table *table, json_val server)
 {
     char bytes[40];
@@ -182,7 +203,7 @@ static void put_server(page *self, output_table *table, json_val server)
     put_number(table, count_of(server, "calls"));
     put_number(table, count_of(server, "waiting"));
     put_number(table, count_of(server, "restarts"));
-    output_table_cell(table, error.len > 0 ? error : text_of(self, server, "restartedFor"));
+    output_table_cell(table, error.len > 0 ? error : trouble_of(self, server));
 }
 
 static void put_servers(page *self, json_val servers)

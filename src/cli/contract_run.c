@@ -7,9 +7,9 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/say.h"
-#include "json/build.h"
+#include "gateway/contract_files.h"
 
-enum { CALL_MEMORY = 64 << 20, PARAMS_BYTES = 4 << 20 };
+enum { CALL_MEMORY = 64 << 20, FILES_MEMORY = 4 << 20, FILE_MEMORY = 64 << 20 };
 
 typedef struct contract_caller {
     cli_contract_run *run;
@@ -82,20 +82,6 @@ static void contract_close(contract_caller *self, cli_exit code)
     self->session = NULL;
 }
 
-static bay_err make_params(const trust_contract *contract, arena *memory, json_val *out)
-{
-    json_builder made;
-    bool has_none = json_is(contract->arguments, JSON_MISSING);
-    json_writer *writer = json_builder_init(&made, memory, PARAMS_BYTES);
-    json_open_object(writer);
-    json_key_lit(writer, "name");
-    json_put_str(writer, contract->tool);
-    json_key_lit(writer, "arguments");
-    json_put_val(writer, has_none ? json_empty_object() : contract->arguments);
-    json_close_object(writer);
-    return json_builder_end(&made, out);
-}
-
 /* Calls the tool; `*out` says what came of it. The exit code: as cli_session_call. */
 static cli_exit call(contract_caller *self, const trust_contract *contract, json_val tool,
                      cli_answer *answer, trust_outcome *out)
@@ -104,7 +90,7 @@ static cli_exit call(contract_caller *self, const trust_contract *contract, json
     mcp_param_table table = {0};
     cli_request request = {.method = MCP_TOOLS_CALL};
     arena_init(&memory, CALL_MEMORY);
-    bay_err err = make_params(contract, &memory, &request.params);
+    bay_err err = trust_contract_params(contract, &memory, &request.params);
     if (err != BAY_OK) {
         *out = (trust_outcome){.failure = STR("there is no memory for the call")};
         arena_fini(&memory);
@@ -155,16 +141,9 @@ static cli_exit run_one(contract_caller *self, size_t at)
     out->reads_only = json_true(json_get(hints, STR("readOnlyHint")));
     out->is_closed = json_is(json_get(hints, STR("openWorldHint")), JSON_FALSE);
     buf_clear(&out->failures);
-    if (json_is(tool, JSON_MISSING)) {
-        buf_lit(&out->failures, "the server does not list the tool\n");
-        return CLI_EXIT_OK;
-    }
-    if (!out->reads_only && !contract->may_write) {
-        buf_lit(&out->failures, "it was not called: the tool does not claim readOnlyHint; set "
-                                "writes: true if the call may change something\n");
-        return CLI_EXIT_OK;
-    }
-    return judge(self, contract, tool, out);
+    return trust_contract_may_call(contract, tool, &out->failures)
+               ? judge(self, contract, tool, out)
+               : CLI_EXIT_OK;
 }
 
 cli_exit cli_contract_run_all(cli_contract_run *self, const cli_arguments *arguments)
@@ -187,5 +166,43 @@ cli_exit cli_contract_run_all(cli_contract_run *self, const cli_arguments *argum
         }
     }
     contract_close(&caller, code);
+    return code;
+}
+
+static cli_exit each_of(const char *const *paths, size_t count, cli_contract_file each, void *user)
+{
+    cli_exit code = CLI_EXIT_OK;
+    for (size_t i = 0; code == CLI_EXIT_OK && i < count; i++) {
+        arena memory;
+        trust_contracts contracts = {0};
+        bay_diag diag = {0};
+        arena_init(&memory, FILE_MEMORY);
+        bay_err err = contract_file_read(paths[i], &memory, &contracts, &diag);
+        if (err == BAY_OK) {
+            code = each(user, paths[i], &contracts);
+        } else {
+            cli_say("%s", diag.text);
+            code = err == BAY_ERR_INVALID ? CLI_EXIT_CONFIG : CLI_EXIT_FAILED;
+        }
+        arena_fini(&memory);
+    }
+    return code;
+}
+
+cli_exit cli_contracts_each(const char *path, cli_contract_file each, void *user)
+{
+    arena memory;
+    const char **paths = NULL;
+    size_t count = 0;
+    bay_diag diag = {0};
+    arena_init(&memory, FILES_MEMORY);
+    bay_err err = contract_files_list(path, &memory, &paths, &count, &diag);
+    if (err != BAY_OK) {
+        cli_say("--contracts: %s", diag.text);
+    }
+    cli_exit code = err == BAY_OK          ? each_of(paths, count, each, user)
+                    : err == BAY_ERR_NOMEM ? CLI_EXIT_FAILED
+                                           : CLI_EXIT_CONFIG;
+    arena_fini(&memory);
     return code;
 }

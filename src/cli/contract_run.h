@@ -31,9 +31,8 @@ void cli_contract_run_fini(cli_contract_run *self);
  * no session could be opened (what failed was said), or a signal came. */
 cli_exit cli_contract_run_all(cli_contract_run *self, const cli_arguments *arguments);
 
-/* A file of contracts. What is wrong with it is said with its line. `out` and what it views lie in `memory`. */
-cli_exit cli_contracts_load(const char *path, arena *memory, trust_contracts *out);
-/* Every *.yaml and *.json of a folder, by name, or one file: calls `each`, until one is not CLI_EXIT_OK. */
+/* Every *.yaml and *.json of a folder, by name, or one file: calls `each`, until one is not CLI_EXIT_OK. What is wrong
+ * with a file is said with its line. */
 typedef cli_exit (*cli_contract_file)(void *user, const char *path,
                                       const trust_contracts *contracts);
 cli_exit cli_contracts_each(const char *path, cli_contract_file each, void *user);

@@ -95,6 +95,19 @@ typedef struct config_pins {
     config_pin mode; /* never AUTO */
 } config_pins;
 
+/* Contracts that the gateway runs by itself, and what becomes of a server whose contracts fail. */
+typedef enum config_contracts_mode {
+    CONFIG_CONTRACTS_OFF,
+    CONFIG_CONTRACTS_WARN,
+    CONFIG_CONTRACTS_HOLD
+} config_contracts_mode;
+
+typedef struct config_contracts {
+    bay_str path; /* a folder or a file */
+    config_contracts_mode mode;
+    uint32_t every_ms; /* 0: only when something changes */
+} config_contracts;
+
 typedef struct config_tls {
     bay_str certificate;
     bay_str key;
@@ -442,6 +455,7 @@ typedef struct config {
     config_admin admin;
     config_scan scan;
     config_pins pins;
+    config_contracts contracts;
     config_map silence; /* rule and item, reason */
     config_tls tls;
     config_list allowed_hosts;

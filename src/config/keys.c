@@ -20,6 +20,7 @@ static const char config_protocols[] = "auto|legacy|modern"
 #define CONFIG_STRUCT_ADMIN config_admin
 #define CONFIG_STRUCT_SCAN config_scan
 #define CONFIG_STRUCT_PINS config_pins
+#define CONFIG_STRUCT_CONTRACTS config_contracts
 #define CONFIG_STRUCT_TLS config_tls
 #define CONFIG_STRUCT_GROUP config_group
 #define CONFIG_STRUCT_POLICY config_policy
@@ -68,6 +69,7 @@ const config_scope_row config_scopes[CONFIG_SCOPE_COUNT] = {
     SCOPE(ADMIN, "admin"),
     SCOPE(SCAN, "scan"),
     SCOPE(PINS, "pins"),
+    SCOPE(CONTRACTS, "contracts"),
     SCOPE(TLS, "tls"),
     SCOPE(GROUP, "groups.NAME"),
     SCOPE(POLICY, "policy"),

@@ -261,7 +261,9 @@ static bay_err sum_up(status_request *self, status_sum *out)
     for (size_t i = 0; i < out->count; i++) {
         upstream_state state = out->servers[i].all.state;
         out->calls += out->servers[i].all.calls;
-        out->is_degraded = out->is_degraded || state == UPSTREAM_BACKOFF || state == UPSTREAM_OPEN;
+        out->is_degraded =
+            out->is_degraded || state == UPSTREAM_BACKOFF || state == UPSTREAM_OPEN ||
+            gateway_contracts_hold(self->job.admin->gateway->contracts, out->servers[i].all.name);
     }
     map_fini(&out->by_name);
     return err;
@@ -281,7 +283,7 @@ static void put_count(json_writer *out, const char *name, uint64_t count)
     json_put_uint(out, count);
 }
 
-static void put_server(json_writer *out, const server_report *server)
+static void put_server(json_writer *out, const server_report *server, gateway_contracts *contracts)
 {
     static const char *const lists[LISTING_KINDS] = {"tools", "resources", "resourceTemplates",
                                                      "prompts"};
@@ -312,6 +314,7 @@ static void put_server(json_writer *out, const server_report *server)
     for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
         put_count(out, lists[kind], server->lists[kind]);
     }
+    gateway_contracts_write(contracts, server->name, true, out);
     json_close_object(out);
 }
 
@@ -394,7 +397,7 @@ static void write_status(const status_request *self, const status_sum *sum, buf 
     json_key_lit(&writer, "servers");
     json_open_array(&writer);
     for (size_t i = 0; i < sum->count; i++) {
-        put_server(&writer, &sum->servers[i].all);
+        put_server(&writer, &sum->servers[i].all, owner->contracts);
     }
     json_close_array(&writer);
     json_key_lit(&writer, "agents");

@@ -127,6 +127,9 @@ bay_err gateway_new(const gateway_options *options, gateway **out, bay_diag *dia
         err = gateway_pins_configure(self, self->config, diag);
     }
     if (err == BAY_OK) {
+        err = gateway_contracts_new(self->config, NULL, &self->contracts, diag);
+    }
+    if (err == BAY_OK) {
         err = open_workers(self, diag);
     }
     if (err == BAY_OK) {
@@ -286,6 +289,7 @@ void gateway_free(gateway *self)
     agents_aliases_free(self->aliases);
     agents_owners_free(self->owners);
     trust_pins_unref(self->pins);
+    gateway_contracts_unref(self->contracts);
     mem_free(self->workers);
     mem_free(self->endpoints);
     config_free(self->config);

@@ -74,6 +74,8 @@ static void write_server(json_writer *writer, const worker_upstream *at)
         json_put_uint(writer,
                       at->fetches[kind].current != NULL ? at->fetches[kind].current->count : 0);
     }
+    gateway_contracts_write(at->worker->contracts, upstream_name(server),
+                            at->worker->gateway->is_local, writer);
     json_close_object(writer);
 }
 
@@ -83,7 +85,9 @@ static void write_state(worker *self, buf *out)
     json_writer_init(&writer, out);
     bool is_degraded = false;
     for (size_t i = 0; i < self->upstream_count; i++) {
-        is_degraded = is_degraded || upstream_is_down(self->upstreams[i]->upstream);
+        const upstream *server = self->upstreams[i]->upstream;
+        is_degraded = is_degraded || upstream_is_down(server) ||
+                      gateway_contracts_hold(self->contracts, upstream_name(server));
     }
     json_open_object(&writer);
     json_key_lit(&writer, "status");

@@ -46,7 +46,7 @@ static bool needs_pins(const config *settings)
     for (size_t i = 0; i < settings->agent_count; i++) {
         is_needed = is_needed || is_asked(policy_of(settings, settings->agents[i].pin));
     }
-    return is_needed;
+    return is_needed || settings->contracts.mode == CONFIG_CONTRACTS_HOLD;
 }
 
 static bay_err take_rules(trust_pins *to, const config *settings)
@@ -145,10 +145,19 @@ void gateway_pins_close(gateway *self)
 
 /* ---- loops ----------------------------------------------------------------------------------- */
 
+static void pins_changed(void *argument)
+{
+    worker *self = argument;
+    worker_pins_refresh(self);
+    if (!self->is_ending) {
+        worker_check_lists_ready(self); /* they may have waited for contracts */
+    }
+}
+
 void gateway_pins_changed(gateway *self)
 {
     for (uint32_t i = 0; i < self->worker_count; i++) {
-        if (loop_post(self->workers[i].loop, worker_pins_refresh, &self->workers[i]) != BAY_OK) {
+        if (loop_post(self->workers[i].loop, pins_changed, &self->workers[i]) != BAY_OK) {
             LOG(LOG_ERROR, "trust",
                 "out of memory: a loop shows what passes from its next list on");
         }
@@ -157,10 +166,8 @@ void gateway_pins_changed(gateway *self)
 
 bool worker_upstream_is_held(const worker_upstream *self)
 {
-    const config_server *server = upstream_config(self->upstream);
-    trust_policy policy = policy_of(self->config, server->pin);
     return self->worker->pins != NULL &&
-           (policy.pin == TRUST_PIN_HOLD || policy.scan == TRUST_SCAN_HOLD);
+           trust_pins_holds(self->worker->pins, upstream_name(self->upstream), false);
 }
 
 static void check_about(worker_upstream *self)
@@ -180,9 +187,8 @@ void worker_pins_take(worker *self)
     }
 }
 
-void worker_pins_refresh(void *argument)
+void worker_pins_refresh(worker *self)
 {
-    worker *self = argument;
     worker_pins_take(self);
     for (size_t i = 0; self->pins != NULL && !self->is_ending && i < self->upstream_count; i++) {
         worker_upstream *at = self->upstreams[i];
@@ -193,6 +199,25 @@ void worker_pins_refresh(void *argument)
         }
         worker_upstream_pin(at);
         worker_upstream_show(at);
+    }
+}
+
+void worker_upstream_quarantine(worker_upstream *self)
+{
+    gateway *owner = self->worker->gateway;
+    trust_pins *pins = self->worker->pins;
+    bay_str name = upstream_name(self->upstream);
+    if (pins == NULL) {
+        return;
+    }
+    uint64_t before = trust_pins_generation(pins);
+    if (trust_pins_hold(pins, name, false, TRUST_HELD_CONTRACT,
+                        gateway_contracts_hold(self->worker->contracts, name)) != BAY_OK) {
+        LOG(LOG_ERROR, "contract", "%.*s: out of memory: it is not held though its contracts fail",
+            BAY_STR(name));
+    }
+    if (trust_pins_generation(pins) != before && !atomic_load(&owner->is_over)) {
+        gateway_pins_changed(owner);
     }
 }
 
@@ -293,12 +318,14 @@ void worker_upstream_pin(worker_upstream *self)
 {
     const config_server *server = upstream_config(self->upstream);
     upstream_state state = upstream_state_of(self->upstream);
-    if (self->worker->pins == NULL || server->agent.len > 0 ||
-        !is_asked(policy_of(self->config, server->pin))) {
+    if (self->worker->pins == NULL || server->agent.len > 0) {
         return;
     }
     if (state == UPSTREAM_READY) {
         check_about(self);
+    }
+    if (!is_asked(policy_of(self->config, server->pin))) {
+        return;
     }
     /* A process is what its files were when it started, whatever becomes of them meanwhile. */
     bool is_due =

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "gateway/agents.h"
+#include "gateway/contract_runner.h"
 #include "gateway/worker.h"
 #include "sessions/keys.h"
 #include "upstream/told.h"
@@ -30,6 +31,7 @@ typedef struct reload {
     const config *next;
     seal_ring *ring;              /* its keys, when they are others; else NULL */
     const gateway_auth *auth;     /* who comes in by it; NULL: as before */
+    gateway_contracts *contracts; /* those that are run from then on; NULL: none are */
     worker_auth **auths;          /* per worker: made in A, taken in B */
     upstream_told **told;         /* by server: what the log was told of it */
     call_target **targets;        /* by server: what its calls are admitted to */
@@ -229,6 +231,7 @@ static void retire_old(reload *self, worker *on, worker_upstream **old, size_t c
         if (worker_upstream_stays(self, on, old[i])) {
             continue;
         }
+        contract_runner_stop(old[i]->contracts);
         if (old[i]->is_proxy) {
             atomic_fetch_add(&self->proxies, 1);
             worker_upstream_retire(old[i]);
@@ -286,6 +289,7 @@ static void swap(reload *self, worker *on)
     retire_old(self, on, old, old_count);
     mem_free(old);
     config_free(old_config);
+    worker_contracts_set(on, self->contracts);
     worker_pins_refresh(on);
 }
 
@@ -315,6 +319,7 @@ void reload_free(reload *self)
     }
     mem_free(self->auths);
     gateway_auth_unref(self->auth);
+    gateway_contracts_unref(self->contracts);
     mem_free(self->targets);
     mem_free(self->told);
     mem_free(self->upstreams);
@@ -450,6 +455,13 @@ static void keep_ring(reload *self)
     }
 }
 
+static void keep_contracts(reload *self)
+{
+    gateway_contracts *before = self->gateway->contracts;
+    self->gateway->contracts = gateway_contracts_ref(self->contracts);
+    gateway_contracts_unref(before);
+}
+
 static void keep_auth(reload *self)
 {
     if (self->auth != NULL) {
@@ -481,6 +493,7 @@ static void swapped(reload *self)
     const config *before = owner->config;
     keep_ring(self);
     keep_auth(self);
+    keep_contracts(self);
     owner->config = config_ref(self->next);
     owner->loaded_ms = loop_now_ms(owner->workers[0].loop);
     owner->reload_error[0] = '\0';
@@ -549,6 +562,9 @@ static void reload_begin(gateway *self, const config *next, config_report *repor
     } else if (err == BAY_OK) {
         err = diag_set(&diag, BAY_ERR_NOMEM, "out of memory");
     }
+    if (err == BAY_OK) {
+        err = gateway_contracts_new(next, self->contracts, &made_reload->contracts, &diag);
+    }
     err = err == BAY_OK ? gateway_pins_configure(self, next, &diag) : err;
     if (err == BAY_OK) {
         self->reload = made_reload;
@@ -603,6 +619,7 @@ bay_err gateway_build(gateway *self)
     if (first == NULL) {
         return BAY_ERR_NOMEM;
     }
+    first->contracts = gateway_contracts_ref(self->contracts);
     for (uint32_t i = 0; i < self->worker_count; i++) {
         make_own(first, &self->workers[i]);
     }

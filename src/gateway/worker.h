@@ -9,6 +9,7 @@
 #include "front/front.h"
 #include "gateway/auth.h"
 #include "gateway/blocks.h"
+#include "gateway/contracts.h"
 #include "gateway/gateway.h"
 #include "mcp_transport/http_router.h"
 #include "mcp_transport/stdio.h"
@@ -37,9 +38,10 @@ typedef struct worker_upstream {
         first_answers[MCP_CHANGE_RESOURCES + 1]; /* by mcp_change: of two lists that answer
                                                             one announcement, the first */
     freshness freshness;
-    trust_checked about;        /* its instructions, held against the pins */
-    uint64_t identity_stamp;    /* of the program that was found out last; 0: none was */
-    upstream_state shown_state; /* what it was at `state_ms`, when it last changed */
+    trust_checked about;               /* its instructions, held against the pins */
+    struct contract_runner *contracts; /* NULL: it has none, or another loop runs them */
+    uint64_t identity_stamp;           /* of the program that was found out last; 0: none was */
+    upstream_state shown_state;        /* what it was at `state_ms`, when it last changed */
     uint64_t state_ms;
     endpoint *endpoint; /* "/mcp/NAME"; NULL once retired */
     list_link link;     /* in worker.retired or worker.leaving */
@@ -54,11 +56,12 @@ struct worker {
     loop *loop;
     net_thread thread;
     const config *config;
-    const seal_ring *ring;   /* the gateway's, or what a reload brings */
-    session_store *sessions; /* NULL: none is kept */
-    trust_pins *pins;        /* a reference; NULL: nothing is held against a lock or scanned */
-    call_door door;          /* what calls of this loop pass: door.c */
-    loop_message door_wake;  /* posted by door.wake, once until it has run */
+    const seal_ring *ring;        /* the gateway's, or what a reload brings */
+    session_store *sessions;      /* NULL: none is kept */
+    trust_pins *pins;             /* a reference; NULL: nothing is held against a lock or scanned */
+    gateway_contracts *contracts; /* a reference; NULL: none are run */
+    call_door door;               /* what calls of this loop pass: door.c */
+    loop_message door_wake;       /* posted by door.wake, once until it has run */
     http_client *http;
     http_server *server;
     http_front *front; /* what comes in by `server` */
@@ -95,14 +98,15 @@ struct gateway {
     bool is_local;                    /* only this machine reaches what is listened on */
     gateway_options options;
     tls_context *tls;
-    seal_ring *ring;          /* of tokens and sessions; NULL in a build without TLS */
-    const gateway_auth *auth; /* NULL: stdin alone is served */
-    agents_aliases *aliases;  /* ids of tasks that clients made */
-    agents_owners *owners;    /* whose the tasks of agents are */
-    trust_pins *pins;         /* worker 0's; NULL: none are asked for */
-    bool is_saving_pins;      /* worker 0's */
-    log_pace pins_unsaved;    /* of whoever saves them */
-    agents_push_queue *post;  /* notifications that are passed on; NULL: nothing is listened on */
+    seal_ring *ring;              /* of tokens and sessions; NULL in a build without TLS */
+    const gateway_auth *auth;     /* NULL: stdin alone is served */
+    agents_aliases *aliases;      /* ids of tasks that clients made */
+    agents_owners *owners;        /* whose the tasks of agents are */
+    trust_pins *pins;             /* worker 0's; NULL: none are asked for */
+    gateway_contracts *contracts; /* worker 0's; NULL: none are run */
+    bool is_saving_pins;          /* worker 0's */
+    log_pace pins_unsaved;        /* of whoever saves them */
+    agents_push_queue *post; /* notifications that are passed on; NULL: nothing is listened on */
     worker *workers;
     mcp_http_router **endpoints; /* of all workers */
     char via[32];                /* this process in Via fields: a name that says nothing of it */
@@ -227,10 +231,15 @@ bool gateway_pins_same_policy(const config *old, config_pin before, const config
 /* On its loop: takes a reference to the gateway's pins, which a reload may have opened. */
 void worker_pins_take(worker *self);
 /* On its loop: checks what is listed against the pins, and shows what passes. */
-void worker_pins_refresh(void *argument);
+void worker_pins_refresh(worker *self);
 /* It starts, or is ready: what it is, and what it says of itself. */
 void worker_upstream_pin(worker_upstream *self);
 bool worker_upstream_is_held(const worker_upstream *self);
+/* Holds all that the server lists, or releases it, by what its contracts said. */
+void worker_upstream_quarantine(worker_upstream *self);
+
+/* contract_runner.c, on each worker's loop: the contracts of a configuration from now on. */
+void worker_contracts_set(worker *self, gateway_contracts *contracts);
 
 /* profile.c */
 void worker_profiles_init(worker *self);

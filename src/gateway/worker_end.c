@@ -172,6 +172,7 @@ void worker_fini(worker *self)
     loop_free(self->loop);
     worker_agents_forget(self);
     trust_pins_unref(self->pins);
+    gateway_contracts_unref(self->contracts);
     worker_door_fini(self);
     config_free(self->config);
 }

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "gateway/agents.h"
+#include "gateway/contract_runner.h"
 #include "gateway/worker.h"
 
 enum { RETIRE_STEP_MS = 50 };
@@ -152,6 +153,9 @@ static void worker_upstream_fetched(void *user, listing_fetch *fetch, bool is_ch
     freshness_ended(&self->freshness, fetch->kind, &facts);
     news what = {fetch->kind, is_changed, passes_on(self, fetch, is_changed), source_of(self)};
     each_endpoint(self, take_list_change, &what);
+    if (self->contracts != NULL && fetch->kind == LISTING_TOOLS) {
+        contract_runner_listed(self->contracts, fetch->is_good, is_changed);
+    }
     worker_check_lists_ready(owner);
 }
 
@@ -172,6 +176,9 @@ static void worker_upstream_state_changed(void *user, upstream *changed)
         return;
     }
     worker_upstream_pin(self);
+    if (self->contracts != NULL) {
+        contract_runner_state(self->contracts, upstream_state_of(self->upstream));
+    }
     if (upstream_state_of(self->upstream) == UPSTREAM_READY) {
         each_endpoint(self, take_state, self->upstream);
         for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
@@ -299,6 +306,7 @@ bay_err worker_upstream_new(worker *owner, const config *settings, const config_
 
 void worker_upstream_free(worker_upstream *self)
 {
+    contract_runner_free(self->contracts);
     freshness_stop(&self->freshness);
     for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
         listing_fetch_fini(&self->fetches[kind]);
@@ -316,7 +324,8 @@ bool worker_upstream_is_learned(const worker_upstream *self)
     if (upstream_is_down(self->upstream)) {
         return true;
     }
-    return upstream_is_settled(self->upstream) && self->fetched == (1u << LISTING_KINDS) - 1;
+    return upstream_is_settled(self->upstream) && self->fetched == (1u << LISTING_KINDS) - 1 &&
+           !gateway_contracts_await(self->worker->contracts, upstream_name(self->upstream));
 }
 
 void worker_lists_ready(worker *self)
@@ -412,6 +421,7 @@ void worker_upstream_retire(worker_upstream *self)
     worker *owner = self->worker;
     self->is_leaving = true;
     freshness_stop(&self->freshness);
+    contract_runner_stop(self->contracts);
     self->retired_until_ms = loop_now_ms(owner->loop) + 1 + owner->config->timeouts.drain_ms;
     for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
         upstream_call_cancel(&self->fetches[kind].call, STR("the server leaves the gateway"));

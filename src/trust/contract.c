@@ -7,6 +7,9 @@
 #include "base/shown.h"
 #include "base/str.h"
 #include "schema/schema.h"
+#include "json/build.h"
+
+enum { PARAMS_BYTES = 4 << 20 };
 
 typedef struct contract_reader {
     arena *memory;
@@ -211,6 +214,37 @@ bay_err trust_contracts_read(json_val root, arena *memory, trust_contracts *out,
     bay_err err = read_all(&self, root, out);
     *out_place = self.place;
     return err;
+}
+
+/* ---- the call -------------------------------------------------------------------------------- */
+
+bool trust_contract_may_call(const trust_contract *self, json_val tool, buf *out)
+{
+    json_val hints = json_get(tool, STR("annotations"));
+    if (json_is(tool, JSON_MISSING)) {
+        buf_lit(out, "the server does not list the tool\n");
+        return false;
+    }
+    if (!json_true(json_get(hints, STR("readOnlyHint"))) && !self->may_write) {
+        buf_lit(out, "it was not called: the tool does not claim readOnlyHint; set writes: true if "
+                     "the call may change something\n");
+        return false;
+    }
+    return true;
+}
+
+bay_err trust_contract_params(const trust_contract *self, arena *memory, json_val *out)
+{
+    json_builder made;
+    bool has_none = json_is(self->arguments, JSON_MISSING);
+    json_writer *writer = json_builder_init(&made, memory, PARAMS_BYTES);
+    json_open_object(writer);
+    json_key_lit(writer, "name");
+    json_put_str(writer, self->tool);
+    json_key_lit(writer, "arguments");
+    json_put_val(writer, has_none ? json_empty_object() : self->arguments);
+    json_close_object(writer);
+    return json_builder_end(&made, out);
 }
 
 /* ---- judging --------------------------------------------------------------------------------- */

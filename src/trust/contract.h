@@ -47,6 +47,13 @@ typedef struct trust_contracts {
 bay_err trust_contracts_read(json_val root, arena *memory, trust_contracts *out,
                              json_val *out_place, bay_diag *diag) BAY_MUST_CHECK;
 
+/* May the tool be called that the server lists as `tool` (JSON_MISSING: it lists none)? One that does not claim to be
+ * read-only only if the contract says `writes: true`. False: `out` says why in a line. */
+bool trust_contract_may_call(const trust_contract *self, json_val tool, buf *out);
+/* The params of tools/call, in `memory`. BAY_ERR_NOMEM, BAY_ERR_LIMIT. */
+bay_err trust_contract_params(const trust_contract *self, arena *memory,
+                              json_val *out) BAY_MUST_CHECK;
+
 /* What came of a call. */
 typedef struct trust_outcome {
     json_val result; /* of tools/call; missing: there was none, and `failure` says why */

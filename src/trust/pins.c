@@ -350,15 +350,36 @@ void trust_pins_identify(trust_pins *self, bay_str server, bool is_agent, bay_st
     pthread_mutex_unlock(&self->mutex);
 }
 
-void trust_pins_hold(trust_pins *self, bay_str server, bool is_agent, unsigned reason, bool is_held)
+bay_err trust_pins_hold(trust_pins *self, bay_str server, bool is_agent, unsigned reason,
+                        bool is_held)
 {
     pthread_mutex_lock(&self->mutex);
-    pins_section *section = enter_section(self, server, is_agent);
-    if (section != NULL) {
-        section->held = is_held ? section->held | reason : section->held & ~reason;
+    pins_section *section =
+        is_held ? enter_section(self, server, is_agent) : pins_find_section(self, server, is_agent);
+    unsigned before = section != NULL ? section->held : 0;
+    unsigned now = is_held ? before | reason : before & ~reason;
+    if (section != NULL && now != before) {
+        section->held = now;
         judge_section(self, section);
+        atomic_fetch_add(&self->generation, 1);
     }
     pthread_mutex_unlock(&self->mutex);
+    return section != NULL || !is_held ? BAY_OK : BAY_ERR_NOMEM;
+}
+
+static bool holds(const pins_section *section)
+{
+    return section->policy.pin == TRUST_PIN_HOLD || section->policy.scan == TRUST_SCAN_HOLD ||
+           section->held != 0;
+}
+
+bool trust_pins_holds(trust_pins *self, bay_str server, bool is_agent)
+{
+    pthread_mutex_lock(&self->mutex);
+    const pins_section *section = pins_find_section(self, server, is_agent);
+    bool out = section != NULL && holds(section);
+    pthread_mutex_unlock(&self->mutex);
+    return out;
 }
 
 bay_err trust_pins_set_rules(trust_pins *self, scan_rule_set *rules, const trust_silences *silences)
@@ -576,12 +597,10 @@ void trust_pins_check(trust_pins *self, bay_str server, bool is_agent, trust_kin
     pins_section *section = pins_find_section(self, server, is_agent);
     if (section != NULL && has_policy(section)) {
         trust_cell *cell = enter_cell(self, section, kind, name, value, now_ms);
-        bool holds = section->policy.pin == TRUST_PIN_HOLD ||
-                     section->policy.scan == TRUST_SCAN_HOLD || section->held != 0;
         if (cell != NULL) {
             pins_judge(self, cell);
             *out = (trust_checked){cell, cell->head};
-        } else if (holds) {
+        } else if (holds(section)) {
             LOG(LOG_ERROR, "trust", "%.*s: %s \"%.*s\" could not be judged, and is held",
                 BAY_STR(section->name), trust_kind_text(kind), BAY_STR(str_head(name, 100)));
             *out = (trust_checked){&unjudged, 1};

@@ -94,9 +94,11 @@ bay_err trust_pins_set_rules(trust_pins *self, scan_rule_set *rules,
 /* What the server is, found out (identity.h); "": it cannot be found out. `at` NULL: it is not
  * known (any more) until it has been found out. */
 void trust_pins_identify(trust_pins *self, bay_str server, bool is_agent, bay_str identity);
-/* Holds everything of it for that reason, or no longer. */
-void trust_pins_hold(trust_pins *self, bay_str server, bool is_agent, unsigned reason,
-                     bool is_held);
+/* Holds everything of it for that reason, or no longer; that changes the generation. BAY_ERR_NOMEM: it is not held. */
+bay_err trust_pins_hold(trust_pins *self, bay_str server, bool is_agent, unsigned reason,
+                        bool is_held) BAY_MUST_CHECK;
+/* May an item of it be held: by its policy, or is all of it? */
+bool trust_pins_holds(trust_pins *self, bay_str server, bool is_agent);
 
 /* Judges a definition that is listed. `out` is zero where its section has no policy. It is held
  * where there is no memory to judge it and holding was asked for. `now_ms`: of any clock that goes

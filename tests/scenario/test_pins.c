@@ -1,10 +1,6 @@
 /* Definitions that change behind a gateway: what differs from the lock file is seen, named and held; what only
  * looks different is not. The server is this program (--definitions FILE). */
-#include "support/gateway_rig.h"
-
-#include <sys/un.h>
-
-#include "support/definition_server.h"
+#include "support/definition_rig.h"
 #include "trust/lock.h"
 
 #define TIMES "'timeouts':{'drain':'200ms','terminate':'200ms','kill':'200ms'},"
@@ -24,24 +20,9 @@
 #define ABOUT "\"instructions\":\"Reads files.\""
 #define ALL "{\"tools\":[" READ "," TELL "]," OTHERS "," ABOUT "}"
 
-static char self_path[4096];
-static char folder[] = "/tmp/pins.XXXXXX";
-static char definitions[64];
 static char lock_path[64];
-static char socket_path[64];
 
 #ifndef BAY_NO_TLS
-static void write_definitions(const char *text)
-{
-    char beside[80];
-    (void)snprintf(beside, sizeof(beside), "%s.new", definitions);
-    FILE *file = fopen(beside, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-    assert_int_equal(rename(beside, definitions), 0);
-}
-
 /* The definitions with one part replaced. */
 static void write_changed(const char *from, const char *to)
 {
@@ -73,45 +54,6 @@ static void start(gateway_rig *self, const char *trust, uint32_t workers)
 {
     rig_open(self, settings_of(trust, ""), workers);
     wait_until(atomic_load(&self->started) == 1);
-}
-
-static void reload(gateway_rig *self, const char *settings)
-{
-    int before = atomic_load(&self->reloaded);
-    rig_configure(self, settings);
-    rig_ask_reload(self);
-    wait_until(atomic_load(&self->reloaded) == before + 1);
-}
-
-static bool is_shown(const gateway_rig *self, const char *method, const char *part)
-{
-    client one;
-    char fields[200];
-    char body[600];
-    client_open(&one, self);
-    (void)snprintf(fields, sizeof(fields), "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: %s\r\n",
-                   method);
-    (void)snprintf(body, sizeof(body),
-                   "{'jsonrpc':'2.0','id':1,'method':'%s','params':{" RIG_META "}}}", method);
-    client_post(&one, "/mcp", fields, body);
-    (void)client_reply(&one);
-    bool is_there = client_find(&one, part) != NULL;
-    client_close(&one);
-    return is_there;
-}
-
-/* Each connection may land on another loop, whose list may be read a moment later. */
-#define wait_once(condition)                                                                       \
-    do {                                                                                           \
-        bool was_so = false;                                                                       \
-        wait_until((was_so = was_so || (condition)));                                              \
-    } while (0)
-#define is_tool(self, name) is_shown(self, "tools/list", "\"name\":\"" name "\"")
-
-/* The server announces that its lists changed. */
-static void tell(const gateway_rig *self)
-{
-    expect_call(self, "d.tell", "tell");
 }
 
 /* The lock file of what the server shows at first. */
@@ -234,29 +176,6 @@ static void what_only_looks_different_is_not_held(void **state)
 }
 
 /* ---- approval -------------------------------------------------------------------------------- */
-
-static int connect_admin(void)
-{
-    struct sockaddr_un to = {.sun_family = AF_UNIX};
-    (void)snprintf(to.sun_path, sizeof(to.sun_path), "%s", socket_path);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_true(fd >= 0 && connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0);
-    return fd;
-}
-
-/* Sends to the admin API and keeps the answer in `*self`. */
-static int ask_admin(client *self, const char *method, const char *path, const char *body)
-{
-    char text[4096];
-    *self = (client){.fd = connect_admin()};
-    buf_init(&self->got, RIG_REPLY);
-    (void)snprintf(text, sizeof(text),
-                   "%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-                   "Content-Length: %zu\r\n\r\n%s",
-                   method, path, strlen(body), body);
-    assert_true(client_send(self, text));
-    return client_reply(self);
-}
 
 static void expect_approval(int status, const char *body)
 {
@@ -474,20 +393,16 @@ static void pins_need_digests(void **state)
 static int open_folder(void **state)
 {
     (void)state;
-    assert_non_null(mkdtemp(folder));
-    (void)snprintf(definitions, sizeof(definitions), "%s/d.json", folder);
+    rig_folder_open();
     (void)snprintf(lock_path, sizeof(lock_path), "%s/patchbay.lock", folder);
-    (void)snprintf(socket_path, sizeof(socket_path), "%s/admin.sock", folder);
     return 0;
 }
 
 static int close_folder(void **state)
 {
     (void)state;
-    (void)unlink(definitions);
     (void)unlink(lock_path);
-    (void)unlink(socket_path);
-    return rmdir(folder);
+    return rig_folder_close();
 }
 
 int main(int argc, char **argv)
@@ -495,8 +410,6 @@ int main(int argc, char **argv)
     if (argc == 3 && strcmp(argv[1], "--definitions") == 0) {
         return definition_server_run(argv[2]);
     }
-    ssize_t len = readlink("/proc/self/exe", self_path, sizeof(self_path) - 1);
-    assert_true(len > 0);
     const struct CMUnitTest tests[] = {
 #ifdef BAY_NO_TLS
         cmocka_unit_test(pins_need_digests),

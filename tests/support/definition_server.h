@@ -1,7 +1,8 @@
 /* A server on stdin and stdout whose definitions stand in a file: {"tools": […], "resources": […], …,
  * "instructions": "…"}. The file is read anew for each answer, so a test changes it as a server would. A client
  * called NAME is shown FILE.NAME where that is there. The tool "tell" announces that all lists changed, "touch" writes
- * a file FILE.touched, "connect" opens an IPv4 socket, "end" ends the server; every other tool answers with its name. */
+ * a file FILE.touched, "connect" opens an IPv4 socket, "end" ends the server; every other tool answers with its name,
+ * or with what "answers" of the file has for it. */
 #ifndef SUPPORT_DEFINITION_SERVER_H
 #define SUPPORT_DEFINITION_SERVER_H
 
@@ -84,10 +85,22 @@ static bool definition_connect(void)
     return made >= 0;
 }
 
-static void definition_call(const definition_server *self, json_val params)
+static json_val definition_answer_of(definition_server *self, json_val name, json_doc *doc)
+{
+    bay_str text = {"", 0};
+    if (json_str(name, &self->memory, &text) != BAY_OK) {
+        return name;
+    }
+    json_val given = json_get(json_get(definition_read(self, doc), STR("answers")), text);
+    return json_is(given, JSON_STRING) ? given : name;
+}
+
+static void definition_call(definition_server *self, json_val params)
 {
     static const char *const changes[] = {"tools", "resources", "prompts"};
     json_val name = json_get(params, STR("name"));
+    json_doc doc;
+    json_val answer = definition_answer_of(self, name, &doc);
     bool is_tell = json_str_eq(name, STR("tell"));
     bool has_failed = (json_str_eq(name, STR("touch")) && !definition_touch(self)) ||
                       (json_str_eq(name, STR("connect")) && !definition_connect());
@@ -95,7 +108,7 @@ static void definition_call(const definition_server *self, json_val params)
         exit(0);
     }
     printf("\"result\":{\"content\":[{\"type\":\"text\",\"text\":%.*s}],\"isError\":%s}}\n",
-           BAY_STR(json_is(name, JSON_STRING) ? json_raw(name) : STR("\"\"")),
+           BAY_STR(json_is(answer, JSON_STRING) ? json_raw(answer) : STR("\"\"")),
            has_failed ? "true" : "false");
     for (size_t i = 0; is_tell && i < sizeof(changes) / sizeof(changes[0]); i++) {
         printf("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/%s/list_changed\"}\n", changes[i]);

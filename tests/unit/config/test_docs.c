@@ -63,6 +63,7 @@ static void the_schema_is_json_and_knows_every_key(void **state)
         [CONFIG_SCOPE_ADMIN] = "/properties/admin",
         [CONFIG_SCOPE_SCAN] = "/properties/scan",
         [CONFIG_SCOPE_PINS] = "/properties/pins",
+        [CONFIG_SCOPE_CONTRACTS] = "/properties/contracts",
         [CONFIG_SCOPE_TLS] = "/properties/tls",
         [CONFIG_SCOPE_GROUP] = "/properties/groups/additionalProperties",
         [CONFIG_SCOPE_POLICY] = "/properties/policy",

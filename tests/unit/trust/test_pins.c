@@ -260,12 +260,13 @@ static void a_section_is_held_for_a_reason(void **state)
     record();
     trust_pins *pins = open_pins(TRUST_PIN_WARN, TRUST_SCAN_OFF);
     trust_checked listed = check(pins, A);
-    trust_pins_hold(pins, SERVER, false, TRUST_HELD_CONTRACT, true);
-    trust_pins_hold(pins, SERVER, false, TRUST_HELD_GRADE, true);
+    assert_int_equal(trust_pins_hold(pins, SERVER, false, TRUST_HELD_CONTRACT, true), BAY_OK);
+    assert_int_equal(trust_pins_hold(pins, SERVER, false, TRUST_HELD_GRADE, true), BAY_OK);
     assert_false(trust_checked_admits(&listed));
-    trust_pins_hold(pins, SERVER, false, TRUST_HELD_CONTRACT, false);
+    assert_true(trust_pins_holds(pins, SERVER, false));
+    assert_int_equal(trust_pins_hold(pins, SERVER, false, TRUST_HELD_CONTRACT, false), BAY_OK);
     assert_false(trust_checked_admits(&listed));
-    trust_pins_hold(pins, SERVER, false, TRUST_HELD_GRADE, false);
+    assert_int_equal(trust_pins_hold(pins, SERVER, false, TRUST_HELD_GRADE, false), BAY_OK);
     assert_true(trust_checked_admits(&listed));
     trust_checked_drop(&listed);
     trust_pins_unref(pins);
