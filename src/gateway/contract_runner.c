@@ -24,7 +24,7 @@ struct contract_runner {
     const listing_item *tool; /* called; NULL: nothing is */
     bool is_sending;
     upstream_call call;
-    arena memory; /* of its params */
+    arena memory;             /* of its params */
     uint64_t began_ms;        /* the call */
     contract_verdict verdict; /* being made */
     uint64_t run_ms;          /* when the last run began; 0: there was none */
@@ -138,8 +138,8 @@ static bool send_call(contract_runner *self, const trust_contract *contract)
     const config_server *server = upstream_config(self->of->upstream);
     const listing_item *tool = find_tool(self->tools, contract->tool);
     json_val params = JSON_NONE;
-    bool may_call = trust_contract_may_call(contract, tool != NULL ? tool->value : JSON_NONE,
-                                            &failures);
+    bool may_call =
+        trust_contract_may_call(contract, tool != NULL ? tool->value : JSON_NONE, &failures);
     arena_reset(&self->memory);
     if (may_call && trust_contract_params(contract, &self->memory, &params) != BAY_OK) {
         buf_lit(&failures, "there is no memory for the call\n");
@@ -189,10 +189,10 @@ static void judge(contract_runner *self, const trust_contract *contract, const m
         came.failure = outcome->kind == MCP_OUTCOME_ERROR ? STR("the server answered with an error")
                                                           : str_of(outcome->text);
     }
-    bay_err err = trust_contract_judge(
-        contract, &came, json_get(self->tool->value, STR("outputSchema")), &failures);
-    note(self, contract, err == BAY_OK ? buf_view(&failures)
-                                       : STR("there is no memory to judge the result"));
+    bay_err err = trust_contract_judge(contract, &came,
+                                       json_get(self->tool->value, STR("outputSchema")), &failures);
+    note(self, contract,
+         err == BAY_OK ? buf_view(&failures) : STR("there is no memory to judge the result"));
     buf_fini(&failures);
 }
 
@@ -229,8 +229,7 @@ static void cancel_run(contract_runner *self)
 static void begin(contract_runner *self)
 {
     listing *tools = self->of->fetches[LISTING_TOOLS].current;
-    if (self->is_over || tools == NULL ||
-        upstream_state_of(self->of->upstream) != UPSTREAM_READY) {
+    if (self->is_over || tools == NULL || upstream_state_of(self->of->upstream) != UPSTREAM_READY) {
         return;
     }
     cancel_run(self);
@@ -331,7 +330,8 @@ void contract_runner_listed(contract_runner *self, bool is_good, bool is_changed
         return;
     }
     if (self->run_ms != 0 && now - self->run_ms < CONTRACT_LEAST_MS) {
-        self->is_due = true; /* the calls of a run may change the list: runs have a pause between them */
+        self->is_due =
+            true; /* the calls of a run may change the list: runs have a pause between them */
         run_after(self, CONTRACT_LEAST_MS);
         return;
     }

@@ -99,8 +99,7 @@ static bay_err read_files(gateway_contracts *self, const config *settings, bay_d
 {
     const char **paths = NULL;
     size_t count = 0;
-    bay_err err =
-        contract_files_list(self->settings.path.at, &self->memory, &paths, &count, diag);
+    bay_err err = contract_files_list(self->settings.path.at, &self->memory, &paths, &count, diag);
     for (size_t i = 0; err == BAY_OK && i < count; i++) {
         err = read_file(self, settings, paths[i], diag);
     }

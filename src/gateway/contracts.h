@@ -6,8 +6,8 @@
 #define GATEWAY_CONTRACTS_H
 
 #include "config/config.h"
-#include "json/writer.h"
 #include "trust/contract.h"
+#include "json/writer.h"
 
 enum {
     CONTRACT_VERDICT_BYTES = 400,

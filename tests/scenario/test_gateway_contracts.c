@@ -5,8 +5,7 @@
 #define TIMES "'timeouts':{'drain':'200ms','terminate':'200ms','kill':'200ms'},"
 #define HINTS ",\"annotations\":{\"readOnlyHint\":true}"
 #define TOOL(name, more) "{\"name\":\"" name "\"" more "}"
-#define TOOLS                                                                                      \
-    "\"tools\":[" TOOL("read", HINTS) "," TOOL("tell", "") "," TOOL("end", HINTS) "]"
+#define TOOLS "\"tools\":[" TOOL("read", HINTS) "," TOOL("tell", "") "," TOOL("end", HINTS) "]"
 #define GOOD "{" TOOLS ",\"answers\":{\"read\":\"a good answer\"}}"
 #define BAD "{" TOOLS ",\"answers\":{\"read\":\"something else\"}}"
 #define CONTRACT "server: d\ncontracts:\n  - {name: one, tool: read, expect: {text: good}}\n"
@@ -25,8 +24,7 @@ static const char *settings_of(const char *more)
 {
     static char text[8192];
     (void)snprintf(text, sizeof(text),
-                   "{'admin':{'listen':['unix:%s']}," TIMES
-                   "'contracts':{'path':'%s'%s},"
+                   "{'admin':{'listen':['unix:%s']}," TIMES "'contracts':{'path':'%s'%s},"
                    "'mcpServers':{'d':{'command':'%s','args':['--definitions','%s'],"
                    "'restart':{'minDelay':'10ms','maxDelay':'10ms'}}}}",
                    socket_path, contracts, more, self_path, definitions);
