@@ -11,7 +11,6 @@
 #include "cli/say.h"
 #include "cli/silences.h"
 #include "trust/grade.h"
-#include "wire/uri.h"
 
 typedef struct grader {
     const cli_arguments *arguments;
@@ -27,42 +26,19 @@ typedef struct grader {
 /* As lint does, but for the names of other servers. */
 static cli_exit scan(grader *self)
 {
-    scanner *made = NULL;
     scan_rule_set *rules = NULL;
-    scan_report report;
     cli_silences *silences = NULL;
     cli_exit code = cli_silences_load(self->arguments, self->settings, &silences);
-    bay_err err = code == CLI_EXIT_OK ? scanner_new(&made) : BAY_OK;
-    if (code == CLI_EXIT_OK && err == BAY_OK && self->settings != NULL) {
+    bay_err err = BAY_OK;
+    if (code == CLI_EXIT_OK && self->settings != NULL) {
         err = config_scan_rules(self->settings, &rules);
     }
-    if (made != NULL) {
-        scanner_set_rules(made, rules);
+    if (code == CLI_EXIT_OK && err == BAY_OK) {
+        err = trust_grade_scan(&self->definitions.all, rules, &silences->all, &self->findings);
     }
-    for (size_t i = 0; made != NULL && err == BAY_OK && i < self->definitions.all.count; i++) {
-        const trust_item *item = &self->definitions.all.items[i];
-        err = scan_definition(made, trust_kind_scanned(item->kind), item->value, NULL, &report);
-        err = err == BAY_OK
-                  ? trust_findings_add_scan(&self->findings, &report, self->definitions.all.server,
-                                            item, &silences->all)
-                  : err;
-    }
-    scanner_free(made);
     scan_rule_set_free(rules);
     cli_silences_free(silences);
     return err == BAY_OK ? code : cli_fail(err);
-}
-
-static grade_transport transport_of(bay_str url)
-{
-    uri parts;
-    bool is_good = uri_parse(&parts, url) == BAY_OK;
-    bool is_here =
-        is_good && (str_eq_nocase(parts.host, STR("localhost")) ||
-                    str_starts(parts.host, STR("127.")) || str_eq(parts.host, STR("::1")));
-    return is_good && str_eq_nocase(parts.scheme, STR("https")) ? GRADE_TLS
-           : is_here                                            ? GRADE_LOOPBACK
-                                                                : GRADE_PLAIN;
 }
 
 static cli_exit take_server(grader *self)
@@ -70,7 +46,8 @@ static cli_exit take_server(grader *self)
     cli_target target;
     cli_exit code = cli_target_resolve(&target, self->arguments);
     if (code == CLI_EXIT_OK) {
-        self->facts.transport = target.is_process ? GRADE_PROCESS : transport_of(target.url);
+        self->facts.transport =
+            target.is_process ? GRADE_PROCESS : trust_grade_transport(target.url);
         self->facts.has_sandbox = target.sandbox != NULL;
         self->facts.has_credentials = target.field_count > 0 || target.tls.certificate_file != NULL;
     }
@@ -89,7 +66,7 @@ static void take_agent(grader *self)
     bay_str text = {"", 0};
     err_ignore(json_str(url, &self->definitions.memory, &text));
     self->facts.is_agent = true;
-    self->facts.transport = transport_of(text);
+    self->facts.transport = trust_grade_transport(text);
     self->facts.has_credentials = json_count(json_get(card, STR("securitySchemes"))) > 0 ||
                                   !json_is(json_get(card, STR("authentication")), JSON_MISSING);
 }

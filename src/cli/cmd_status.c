@@ -176,6 +176,9 @@ static bay_str trouble_of(page *self, json_val server)
     bay_str error = text_of(self, contracts, "error");
     bool is_held = json_true(json_get(contracts, STR("held")));
     buf out;
+    if (error.len == 0 && json_true(json_get(json_get(server, STR("grade")), STR("held")))) {
+        return STR("held for its grade: patchbay grade says why");
+    }
     if (error.len == 0) {
         return is_held ? STR("held: its contracts have not been run yet")
                        : text_of(self, server, "restartedFor");

@@ -237,6 +237,12 @@ static bool equal_scope(config_scope scope, const char *a, const char *b)
     return true;
 }
 
+char config_least_grade(const config_server *self)
+{
+    static const char letters[] = {0, 'E', 'D', 'C', 'B', 'A'};
+    return letters[self->grade.min];
+}
+
 bool config_equal_server(const config_server *a, const config_server *b)
 {
     return str_eq(a->name, b->name) && str_eq(a->agent, b->agent) &&

@@ -108,6 +108,11 @@ typedef struct config_contracts {
     uint32_t every_ms; /* 0: only when something changes */
 } config_contracts;
 
+/* What a server must have to be shown; the order of "none", then E to A. */
+typedef struct config_grade {
+    unsigned min;
+} config_grade;
+
 typedef struct config_tls {
     bay_str certificate;
     bay_str key;
@@ -264,6 +269,7 @@ typedef struct config_server {
     config_map rename;   /* tools and prompts: own name, name shown */
     config_map describe; /* tools and prompts: own name, description */
     config_pin pin;
+    config_grade grade;
     bool trust_hints;    /* its readOnlyHint and idempotentHint decide whether a call is retried */
     uint32_t refresh_ms; /* of lists whose changes nobody tells; 0: never */
 } config_server;
@@ -546,6 +552,9 @@ const config_agent *config_agent_find(const config *self, bay_str name);
 /* True when nothing but the place in the file differs. As config_equal_server. */
 bool config_equal_agent(const config_agent *a, const config_agent *b);
 bool config_equal_a2a(const config_a2a *a, const config_a2a *b);
+
+/* The least grade of a server, 'A' to 'E'; 0: none is asked for. */
+char config_least_grade(const config_server *self);
 
 /* True when nothing but the place in the file and what only the catalog reads differs: the upstream
  * may stay as it is. Time depends on where secrets differ: for objects of the same owner only. */

@@ -33,6 +33,7 @@ static const char config_protocols[] = "auto|legacy|modern"
 #define CONFIG_STRUCT_RESTART config_restart
 #define CONFIG_STRUCT_CREDENTIALS config_credentials
 #define CONFIG_STRUCT_SERVER_TLS config_server_tls
+#define CONFIG_STRUCT_GRADE config_grade
 #define CONFIG_STRUCT_EXPOSE config_expose
 #define CONFIG_STRUCT_PROFILE config_profile
 #define CONFIG_STRUCT_SANDBOX config_sandbox
@@ -82,6 +83,7 @@ const config_scope_row config_scopes[CONFIG_SCOPE_COUNT] = {
     SCOPE(RESTART, "mcpServers.NAME.restart"),
     SCOPE(CREDENTIALS, "mcpServers.NAME.credentials"),
     SCOPE(SERVER_TLS, "mcpServers.NAME.tls"),
+    SCOPE(GRADE, "mcpServers.NAME.grade"),
     SCOPE(EXPOSE, "mcpServers.NAME.expose"),
     SCOPE(PROFILE, "profiles.NAME"),
     SCOPE(SANDBOX, "mcpServers.NAME.sandbox"),

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "gateway/admin_internal.h"
+#include "gateway/grader.h"
 
 enum { REPORT_BYTES = 64 << 20 }; /* of one loop; far more than CONFIG_SERVERS need */
 
@@ -244,6 +245,7 @@ static bay_err sum_up(status_request *self, status_sum *out)
 {
     size_t most = 0;
     bay_err err = BAY_OK;
+    const gateway *owner = self->job.admin->gateway;
     *out = (status_sum){.is_settled = true};
     for (size_t i = 0; i < self->count; i++) {
         worker_report *of = &self->reports[i];
@@ -261,9 +263,10 @@ static bay_err sum_up(status_request *self, status_sum *out)
     for (size_t i = 0; i < out->count; i++) {
         upstream_state state = out->servers[i].all.state;
         out->calls += out->servers[i].all.calls;
-        out->is_degraded =
-            out->is_degraded || state == UPSTREAM_BACKOFF || state == UPSTREAM_OPEN ||
-            gateway_contracts_hold(self->job.admin->gateway->contracts, out->servers[i].all.name);
+        out->is_degraded = out->is_degraded || state == UPSTREAM_BACKOFF ||
+                           state == UPSTREAM_OPEN ||
+                           gateway_contracts_hold(owner->contracts, out->servers[i].all.name) ||
+                           gateway_grade_holds(owner->pins, out->servers[i].all.name);
     }
     map_fini(&out->by_name);
     return err;
@@ -283,7 +286,7 @@ static void put_count(json_writer *out, const char *name, uint64_t count)
     json_put_uint(out, count);
 }
 
-static void put_server(json_writer *out, const server_report *server, gateway_contracts *contracts)
+static void put_server(json_writer *out, const server_report *server, const gateway *owner)
 {
     static const char *const lists[LISTING_KINDS] = {"tools", "resources", "resourceTemplates",
                                                      "prompts"};
@@ -314,7 +317,8 @@ static void put_server(json_writer *out, const server_report *server, gateway_co
     for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
         put_count(out, lists[kind], server->lists[kind]);
     }
-    gateway_contracts_write(contracts, server->name, true, out);
+    gateway_contracts_write(owner->contracts, server->name, true, out);
+    gateway_grade_write(owner->pins, server->name, out);
     json_close_object(out);
 }
 
@@ -397,7 +401,7 @@ static void write_status(const status_request *self, const status_sum *sum, buf 
     json_key_lit(&writer, "servers");
     json_open_array(&writer);
     for (size_t i = 0; i < sum->count; i++) {
-        put_server(&writer, &sum->servers[i].all, owner->contracts);
+        put_server(&writer, &sum->servers[i].all, owner);
     }
     json_close_array(&writer);
     json_key_lit(&writer, "agents");

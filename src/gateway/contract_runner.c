@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/shown.h"
 #include "base/str.h"
+#include "gateway/grader.h"
 
 enum { CALL_MEMORY = 64 << 20, FAILURE_BYTES = 64 << 10 };
 
@@ -90,6 +91,7 @@ static void judge_run(contract_runner *self)
     tell(self, &before);
     plan_next(self, self->verdict.failing > 0);
     worker_upstream_quarantine(self->of);
+    grader_run(self->of->grader);
     if (!before.is_judged && !atomic_load(&owner->is_over)) {
         gateway_pins_changed(owner); /* lists that waited for it go out */
     }

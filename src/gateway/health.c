@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "gateway/grader.h"
 #include "gateway/worker.h"
 #include "json/writer.h"
 
@@ -76,6 +77,7 @@ static void write_server(json_writer *writer, const worker_upstream *at)
     }
     gateway_contracts_write(at->worker->contracts, upstream_name(server),
                             at->worker->gateway->is_local, writer);
+    gateway_grade_write(at->worker->pins, upstream_name(server), writer);
     json_close_object(writer);
 }
 
@@ -87,7 +89,8 @@ static void write_state(worker *self, buf *out)
     for (size_t i = 0; i < self->upstream_count; i++) {
         const upstream *server = self->upstreams[i]->upstream;
         is_degraded = is_degraded || upstream_is_down(server) ||
-                      gateway_contracts_hold(self->contracts, upstream_name(server));
+                      gateway_contracts_hold(self->contracts, upstream_name(server)) ||
+                      gateway_grade_holds(self->pins, upstream_name(server));
     }
     json_open_object(&writer);
     json_key_lit(&writer, "status");

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "gateway/grader.h"
 #include "gateway/worker.h"
 #include "trust/identity.h"
 
@@ -41,7 +42,8 @@ static bool needs_pins(const config *settings)
 {
     bool is_needed = is_asked(policy_of(settings, CONFIG_PIN_AUTO));
     for (size_t i = 0; i < settings->server_count; i++) {
-        is_needed = is_needed || is_asked(policy_of(settings, settings->servers[i].pin));
+        is_needed = is_needed || is_asked(policy_of(settings, settings->servers[i].pin)) ||
+                    config_least_grade(&settings->servers[i]) != 0;
     }
     for (size_t i = 0; i < settings->agent_count; i++) {
         is_needed = is_needed || is_asked(policy_of(settings, settings->agents[i].pin));
@@ -49,15 +51,24 @@ static bool needs_pins(const config *settings)
     return is_needed || settings->contracts.mode == CONFIG_CONTRACTS_HOLD;
 }
 
+trust_silences *gateway_silences(const config *settings)
+{
+    trust_silences *made = mem_zalloc(sizeof(*made));
+    for (size_t i = 0; made != NULL && i < settings->silence.count; i++) {
+        const config_pair *pair = &settings->silence.at[i];
+        if (trust_silences_add(made, pair->name, pair->value, NULL) != BAY_OK) {
+            mem_free(made);
+            return NULL;
+        }
+    }
+    return made;
+}
+
 static bay_err take_rules(trust_pins *to, const config *settings)
 {
     scan_rule_set *rules = NULL;
-    trust_silences *silences = mem_zalloc(sizeof(*silences));
+    trust_silences *silences = gateway_silences(settings);
     bay_err err = silences != NULL ? config_scan_rules(settings, &rules) : BAY_ERR_NOMEM;
-    for (size_t i = 0; err == BAY_OK && i < settings->silence.count; i++) {
-        const config_pair *pair = &settings->silence.at[i];
-        err = trust_silences_add(silences, pair->name, pair->value, NULL);
-    }
     if (err == BAY_OK) {
         err = trust_pins_set_rules(to, rules, silences);
     } else {
@@ -199,6 +210,7 @@ void worker_pins_refresh(worker *self)
         }
         worker_upstream_pin(at);
         worker_upstream_show(at);
+        grader_run(at->grader);
     }
 }
 
@@ -232,7 +244,6 @@ typedef struct identifying {
     const char *cwd;
     const char *path;
     char identity[TRUST_IDENTITY_BYTES];
-    uint64_t generation;
     const char *argv[];
 } identifying;
 
@@ -253,8 +264,7 @@ static void identify(void *argument)
 static void identified(void *argument)
 {
     identifying *self = argument;
-    if (trust_pins_generation(self->pins) != self->generation &&
-        !atomic_load(&self->gateway->is_over)) {
+    if (!atomic_load(&self->gateway->is_over)) { /* it may pass now, or have another grade */
         gateway_pins_changed(self->gateway);
     }
     trust_pins_unref(self->pins);
@@ -307,7 +317,6 @@ static void identify_program(worker_upstream *self)
     }
     made->pins = trust_pins_ref(self->worker->pins);
     made->settings = config_ref(self->config);
-    made->generation = trust_pins_generation(made->pins);
     if (loop_work(self->worker->loop, identify, identified, made) != BAY_OK) {
         self->identity_stamp = 0;
         identified(made);

@@ -17,6 +17,7 @@
 #include "base/str.h"
 #include "gateway/agents.h"
 #include "gateway/contract_runner.h"
+#include "gateway/grader.h"
 #include "gateway/worker.h"
 #include "sessions/keys.h"
 #include "upstream/told.h"
@@ -290,6 +291,7 @@ static void swap(reload *self, worker *on)
     mem_free(old);
     config_free(old_config);
     worker_contracts_set(on, self->contracts);
+    worker_graders_set(on);
     worker_pins_refresh(on);
 }
 

@@ -40,6 +40,7 @@ typedef struct worker_upstream {
     freshness freshness;
     trust_checked about;               /* its instructions, held against the pins */
     struct contract_runner *contracts; /* NULL: it has none, or another loop runs them */
+    struct grader *grader;             /* NULL: no grade is asked for, or another loop gives it */
     uint64_t identity_stamp;           /* of the program that was found out last; 0: none was */
     upstream_state shown_state;        /* what it was at `state_ms`, when it last changed */
     uint64_t state_ms;
@@ -238,6 +239,8 @@ bool worker_upstream_is_held(const worker_upstream *self);
 /* Holds all that the server lists, or releases it, by what its contracts said. */
 void worker_upstream_quarantine(worker_upstream *self);
 
+/* What `silence` says. NULL: out of memory. */
+trust_silences *gateway_silences(const config *settings);
 /* contract_runner.c, on each worker's loop: the contracts of a configuration from now on. */
 void worker_contracts_set(worker *self, gateway_contracts *contracts);
 

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "gateway/agents.h"
 #include "gateway/contract_runner.h"
+#include "gateway/grader.h"
 #include "gateway/worker.h"
 
 enum { RETIRE_STEP_MS = 50 };
@@ -155,6 +156,9 @@ static void worker_upstream_fetched(void *user, listing_fetch *fetch, bool is_ch
     each_endpoint(self, take_list_change, &what);
     if (self->contracts != NULL && fetch->kind == LISTING_TOOLS) {
         contract_runner_listed(self->contracts, fetch->is_good, is_changed);
+    }
+    if (self->grader != NULL && (is_changed || worker_upstream_awaits_grade(self))) {
+        grader_run(self->grader);
     }
     worker_check_lists_ready(owner);
 }
@@ -307,6 +311,7 @@ bay_err worker_upstream_new(worker *owner, const config *settings, const config_
 void worker_upstream_free(worker_upstream *self)
 {
     contract_runner_free(self->contracts);
+    grader_free(self->grader);
     freshness_stop(&self->freshness);
     for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
         listing_fetch_fini(&self->fetches[kind]);
@@ -325,7 +330,8 @@ bool worker_upstream_is_learned(const worker_upstream *self)
         return true;
     }
     return upstream_is_settled(self->upstream) && self->fetched == (1u << LISTING_KINDS) - 1 &&
-           !gateway_contracts_await(self->worker->contracts, upstream_name(self->upstream));
+           !gateway_contracts_await(self->worker->contracts, upstream_name(self->upstream)) &&
+           !worker_upstream_awaits_grade(self);
 }
 
 void worker_lists_ready(worker *self)

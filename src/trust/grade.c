@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/shown.h"
 #include "base/str.h"
+#include "wire/uri.h"
 #include "json/writer.h"
 
 enum { CANON_BYTES = 64 << 20 };
@@ -38,6 +40,41 @@ BAY_PRINTF(2, 3) static void say(char out[GRADE_TEXT_BYTES], const char *format,
     va_start(values, format);
     (void)vsnprintf(out, GRADE_TEXT_BYTES, format, values);
     va_end(values);
+}
+
+/* ---- facts ----------------------------------------------------------------------------------- */
+
+bay_err trust_grade_scan(const trust_definitions *definitions, scan_rule_set *rules,
+                         trust_silences *silences, trust_findings *out)
+{
+    scanner *made = NULL;
+    scan_report *report = mem_alloc(sizeof(*report));
+    bay_err err = report != NULL ? scanner_new(&made) : BAY_ERR_NOMEM;
+    if (err == BAY_OK) {
+        scanner_set_rules(made, rules);
+    }
+    for (size_t i = 0; err == BAY_OK && i < definitions->count; i++) {
+        const trust_item *item = &definitions->items[i];
+        err = scan_definition(made, trust_kind_scanned(item->kind), item->value, NULL, report);
+        if (err == BAY_OK) {
+            err = trust_findings_add_scan(out, report, definitions->server, item, silences);
+        }
+    }
+    scanner_free(made);
+    mem_free(report);
+    return err;
+}
+
+grade_transport trust_grade_transport(bay_str url)
+{
+    uri parts;
+    bool is_good = uri_parse(&parts, url) == BAY_OK;
+    bool is_here =
+        is_good && (str_eq_nocase(parts.host, STR("localhost")) ||
+                    str_starts(parts.host, STR("127.")) || str_eq(parts.host, STR("::1")));
+    return is_good && str_eq_nocase(parts.scheme, STR("https")) ? GRADE_TLS
+           : is_here                                            ? GRADE_LOOPBACK
+                                                                : GRADE_PLAIN;
 }
 
 /* ---- the checks ------------------------------------------------------------------------------ */

@@ -53,6 +53,13 @@ typedef struct trust_grade {
 
 const char *grade_check_text(grade_check check);
 
+/* The scanner's findings of all definitions, without the names of other servers. `rules` (NULL: none) is borrowed.
+ * BAY_ERR_NOMEM. */
+bay_err trust_grade_scan(const trust_definitions *definitions, scan_rule_set *rules,
+                         trust_silences *silences, trust_findings *out) BAY_MUST_CHECK;
+/* Of a URL. */
+grade_transport trust_grade_transport(bay_str url);
+
 /* BAY_ERR_NOMEM, BAY_ERR_UNSUPPORTED (no digests in this build: pins do not apply). */
 bay_err trust_grade_run(const grade_facts *facts, trust_grade *out) BAY_MUST_CHECK;
 

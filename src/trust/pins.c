@@ -367,6 +367,32 @@ bay_err trust_pins_hold(trust_pins *self, bay_str server, bool is_agent, unsigne
     return section != NULL || !is_held ? BAY_OK : BAY_ERR_NOMEM;
 }
 
+bay_err trust_pins_set_grade(trust_pins *self, bay_str server, trust_standing grade,
+                             trust_standing *out)
+{
+    *out = trust_pins_grade(self, server);
+    bay_err err = trust_pins_hold(self, server, false, TRUST_HELD_GRADE, grade.is_below);
+    pthread_mutex_lock(&self->mutex);
+    pins_section *section = enter_section(self, server, false);
+    if (section != NULL) {
+        section->grade = grade;
+    }
+    pthread_mutex_unlock(&self->mutex);
+    return section != NULL ? err : BAY_ERR_NOMEM;
+}
+
+trust_standing trust_pins_grade(trust_pins *self, bay_str server)
+{
+    trust_standing out = {0};
+    pthread_mutex_lock(&self->mutex);
+    const pins_section *section = pins_find_section(self, server, false);
+    if (section != NULL) {
+        out = section->grade;
+    }
+    pthread_mutex_unlock(&self->mutex);
+    return out;
+}
+
 static bool holds(const pins_section *section)
 {
     return section->policy.pin == TRUST_PIN_HOLD || section->policy.scan == TRUST_SCAN_HOLD ||

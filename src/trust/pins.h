@@ -97,6 +97,21 @@ void trust_pins_identify(trust_pins *self, bay_str server, bool is_agent, bay_st
 /* Holds everything of it for that reason, or no longer; that changes the generation. BAY_ERR_NOMEM: it is not held. */
 bay_err trust_pins_hold(trust_pins *self, bay_str server, bool is_agent, unsigned reason,
                         bool is_held) BAY_MUST_CHECK;
+/* The grade that the gateway gave it; below what is asked for, all of it is held. `letter` 0: it has none yet. */
+typedef struct trust_standing {
+    char letter;
+    unsigned points; /* of 100 */
+    bool is_below;
+} trust_standing;
+/* Returns what was there before, in `*out`. That changes the generation where it is held or released. BAY_ERR_NOMEM: it
+ * is not held. */
+bay_err trust_pins_set_grade(trust_pins *self, bay_str server, trust_standing grade,
+                             trust_standing *out) BAY_MUST_CHECK;
+trust_standing trust_pins_grade(trust_pins *self, bay_str server);
+/* A copy of what the lock has of it, with what was recorded and is not in the file yet, and its identity as far as it is
+ * known. `out` is initialised. BAY_ERR_NOMEM, BAY_ERR_LIMIT. */
+bay_err trust_pins_copy(trust_pins *self, bay_str server, bool is_agent, trust_lock *out,
+                        buf *out_identity) BAY_MUST_CHECK;
 /* May an item of it be held: by its policy, or is all of it? */
 bool trust_pins_holds(trust_pins *self, bay_str server, bool is_agent);
 

@@ -18,6 +18,7 @@ typedef struct pins_section {
     unsigned held; /* TRUST_HELD_… */
     char identity[512];
     bool is_identified;
+    trust_standing grade;
     size_t told; /* lines in the log since `told_from`, and those that were left out */
     size_t untold;
     time_t told_from;

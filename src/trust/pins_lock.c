@@ -234,3 +234,27 @@ bay_err trust_pins_approve(trust_pins *self, bay_str server, bool is_agent, trus
     pthread_mutex_unlock(&self->file_mutex);
     return err;
 }
+
+bay_err trust_pins_copy(trust_pins *self, bay_str server, bool is_agent, trust_lock *out,
+                        buf *out_identity)
+{
+    trust_pinned *copy = NULL;
+    bay_err err = BAY_OK;
+    pthread_mutex_lock(&self->mutex);
+    const pins_section *section = pins_find_section(self, server, is_agent);
+    const trust_pinned *from = trust_lock_find(&self->lock, server, is_agent);
+    if (section != NULL) {
+        buf_str(out_identity, str_of(section->identity));
+    }
+    if (from != NULL) {
+        err = trust_lock_enter(out, server, is_agent, &copy);
+    }
+    if (from != NULL && err == BAY_OK) {
+        err = arena_dup(&out->memory, from->identity, &copy->identity);
+    }
+    for (size_t i = 0; from != NULL && err == BAY_OK && i < from->count; i++) {
+        err = trust_lock_put(out, copy, &from->items[i]);
+    }
+    pthread_mutex_unlock(&self->mutex);
+    return err == BAY_OK ? out_identity->err : err;
+}
