@@ -2,46 +2,25 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "config/document.h"
+#include "net/capture.h"
 
-enum { PATH_BYTES = 4096, CHUNK_BYTES = 64 << 10 };
+enum { PATH_BYTES = 4096, READ_MS = 0 /* a FIFO is an error */ };
 
 /* ---- one file -------------------------------------------------------------------------------- */
 
 static bay_err read_text(const char *path, buf *out, bay_diag *diag)
 {
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    bay_err err = file >= 0 ? BAY_OK : BAY_ERR_IO;
-    ssize_t got = 1;
-    while (err == BAY_OK && got > 0) {
-        err = buf_reserve(out, CHUNK_BYTES) ? BAY_OK : out->err;
-        got = err == BAY_OK ? read(file, out->at + out->len, CHUNK_BYTES) : 0;
-        if (got < 0 && errno == EINTR) {
-            got = 1;
-        } else if (got < 0) {
-            err = BAY_ERR_IO;
-        } else {
-            out->len += (size_t)got;
-        }
-    }
-    if (err != BAY_OK) {
-        err = diag_set(diag, err, "%s: %s", path,
-                       err == BAY_ERR_IO ? strerror(errno) : bay_err_text(err));
-    }
-    if (file >= 0) {
-        close(file);
-    }
-    return err;
+    const char *fault = capture_file_into(path, READ_MS, out);
+    return fault == NULL ? BAY_OK : diag_set(diag, BAY_ERR_IO, "%s: %s", path, fault);
 }
 
 static bay_err read_document(const char *path, bay_str text, arena *memory, json_doc *out,
@@ -71,7 +50,7 @@ bay_err contract_file_read(const char *path, arena *memory, trust_contracts *out
     if (doc == NULL) {
         return diag_set(diag, BAY_ERR_NOMEM, "%s: out of memory", path);
     }
-    buf_init(&text, CONFIG_DOCUMENT_BYTES + CHUNK_BYTES);
+    buf_init(&text, CONFIG_DOCUMENT_BYTES + 1);
     bay_err err = read_text(path, &text, diag);
     if (err == BAY_OK) {
         err = read_document(path, buf_view(&text), memory, doc, diag);

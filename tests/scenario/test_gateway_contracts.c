@@ -93,6 +93,9 @@ static void a_file_that_is_wrong_is_refused(void **state)
     gateway_options asked = {.workers = 1, .listen = STR("127.0.0.1:0")};
     (void)unlink(contracts);
     assert_int_equal(rig_make(&self, settings_of(WARN), &asked, &diag), BAY_ERR_IO);
+    assert_int_equal(mkfifo(contracts, 0600), 0); /* nobody writes to it */
+    assert_int_equal(rig_make(&self, settings_of(WARN), &asked, &diag), BAY_ERR_IO);
+    (void)unlink(contracts);
 }
 
 #ifndef BAY_NO_TLS
