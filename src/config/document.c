@@ -4,11 +4,13 @@
 
 #include <string.h>
 
+#include "base/err.h"
 #include "base/mem.h"
 #include "config/internal.h"
+#include "net/capture.h"
 #include "json/writer.h"
 
-enum { TREE_BYTES = 64 << 20 };
+enum { TREE_BYTES = 64 << 20, FILE_MS = 10000 };
 
 typedef struct document_writer {
     config_loader *loader;
@@ -140,6 +142,29 @@ bay_err config_document_read(bay_str text, bay_str name, arena *memory, json_doc
     }
     err = err == BAY_OK ? convert(root, memory, out, &loader) : err;
     config_pool_fini(&loader.tree);
+    return err;
+}
+
+bay_err config_document_load(const char *path, arena *memory, json_doc *out, bay_diag *diag)
+{
+    buf text;
+    config_report *report = mem_zalloc(sizeof(*report));
+    if (report == NULL) {
+        return diag_set(diag, BAY_ERR_NOMEM, "%s: out of memory", path);
+    }
+    buf_init(&text, CONFIG_DOCUMENT_BYTES + 1);
+    const char *fault = capture_file_into(path, FILE_MS, &text);
+    bay_err err = fault == NULL
+                      ? config_document_read(buf_view(&text), str_of(path), memory, out, report)
+                      : diag_set(diag, BAY_ERR_IO, "%s: %s", path, fault);
+    if (err != BAY_OK && report->errors > 0) {
+        err = diag_set(diag, BAY_ERR_INVALID, "%s:%u: %s", path, report->messages[0].line,
+                       report->messages[0].text);
+    } else if (err != BAY_OK && fault == NULL) {
+        err = diag_set(diag, err, "%s: %s", path, bay_err_text(err));
+    }
+    buf_fini(&text);
+    mem_free(report);
     return err;
 }
 

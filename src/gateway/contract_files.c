@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 
 #include "base/err.h"
-#include "base/mem.h"
 #include "base/str.h"
 #include "config/document.h"
 #include "net/capture.h"
@@ -17,45 +16,15 @@ enum { PATH_BYTES = 4096, READ_MS = 0 /* a FIFO is an error */ };
 
 /* ---- one file -------------------------------------------------------------------------------- */
 
-static bay_err read_text(const char *path, buf *out, bay_diag *diag)
-{
-    const char *fault = capture_file_into(path, READ_MS, out);
-    return fault == NULL ? BAY_OK : diag_set(diag, BAY_ERR_IO, "%s: %s", path, fault);
-}
-
-static bay_err read_document(const char *path, bay_str text, arena *memory, json_doc *out,
-                             bay_diag *diag)
-{
-    config_report *report = mem_zalloc(sizeof(*report));
-    bay_err err = report != NULL ? BAY_OK : BAY_ERR_NOMEM;
-    if (err == BAY_OK) {
-        err = config_document_read(text, str_of(path), memory, out, report);
-    }
-    if (err != BAY_OK && report != NULL && report->errors > 0) {
-        err = diag_set(diag, BAY_ERR_INVALID, "%s:%u: %s", path, report->messages[0].line,
-                       report->messages[0].text);
-    } else if (err != BAY_OK) {
-        err = diag_set(diag, err, "%s: %s", path, bay_err_text(err));
-    }
-    mem_free(report);
-    return err;
-}
-
 bay_err contract_file_read(const char *path, arena *memory, trust_contracts *out, bay_diag *diag)
 {
-    buf text;
     json_val place = JSON_NONE;
     bay_diag why = {0};
     json_doc *doc = arena_alloc(memory, sizeof(*doc));
     if (doc == NULL) {
         return diag_set(diag, BAY_ERR_NOMEM, "%s: out of memory", path);
     }
-    buf_init(&text, CONFIG_DOCUMENT_BYTES + 1);
-    bay_err err = read_text(path, &text, diag);
-    if (err == BAY_OK) {
-        err = read_document(path, buf_view(&text), memory, doc, diag);
-    }
-    buf_fini(&text);
+    bay_err err = config_document_load(path, READ_MS, memory, doc, diag);
     if (err != BAY_OK) {
         return err;
     }
