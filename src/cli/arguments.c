@@ -234,6 +234,15 @@ static bool take_login_option(cli_arguments *out, cli_option_id id, const char *
     case OPTION_ISSUER:
         out->issuer = value;
         return true;
+    case OPTION_AS:
+        out->subject = value;
+        return true;
+    case OPTION_CLAIMS:
+        out->claims = value;
+        return true;
+    case OPTION_ADDRESS:
+        out->address = value;
+        return true;
     case OPTION_SCOPE:
         out->scope = value;
         return true;
@@ -562,6 +571,24 @@ static bay_err check_pair(parser *self, bay_str pair)
 }
 
 /* What stands behind TARGET, or alone when the target is a command behind `--`. */
+/* The operands from `at` on are KEY=VALUE. */
+static bay_err take_pairs(parser *self, size_t at)
+{
+    cli_arguments *out = self->out;
+    out->pairs = self->operands + at;
+    out->pair_count = self->operand_count - at;
+    for (; at < self->operand_count; at++) {
+        bay_err err = check_pair(self, str_of(self->operands[at]));
+        if (err != BAY_OK) {
+            return err;
+        }
+    }
+    return out->pair_count > 0 && out->json_arguments != NULL
+               ? diag_set(self->diag, BAY_ERR_INVALID,
+                          "--arguments and KEY=VALUE exclude each other: keep one")
+               : BAY_OK;
+}
+
 static bay_err take_rest(parser *self, size_t at)
 {
     cli_arguments *out = self->out;
@@ -582,18 +609,7 @@ static bay_err take_rest(parser *self, size_t at)
         out->name = self->operands[at++];
     }
     if (has_name && !is_read && !is_task && !is_send && out->command != CLI_BLOCK) {
-        out->pairs = self->operands + at;
-        out->pair_count = self->operand_count - at;
-        for (; at < self->operand_count; at++) {
-            bay_err err = check_pair(self, str_of(self->operands[at]));
-            if (err != BAY_OK) {
-                return err;
-            }
-        }
-        if (out->pair_count > 0 && out->json_arguments != NULL) {
-            return diag_set(self->diag, BAY_ERR_INVALID,
-                            "--arguments and KEY=VALUE exclude each other: keep one");
-        }
+        return take_pairs(self, at);
     }
     if (at < self->operand_count) {
         return diag_set(self->diag, BAY_ERR_INVALID, "\"%s\" is too much: patchbay %s %s",
@@ -801,6 +817,28 @@ static bay_err check_options(parser *self)
     return BAY_OK;
 }
 
+/* explain NAME [KEY=VALUE...], test FILE */
+static bay_err take_policy(parser *self)
+{
+    cli_arguments *out = self->out;
+    const cli_command_row *row = &cli_commands[out->command];
+    out->action = self->operand_count > 1 ? self->operands[1] : "";
+    bool is_explain = str_eq(str_of(out->action), STR("explain"));
+    bool is_test = str_eq(str_of(out->action), STR("test"));
+    if ((!is_explain && !is_test) || out->target_kind == CLI_TARGET_ARGV ||
+        self->operand_count < 3 || (is_test && self->operand_count > 3)) {
+        return diag_set(self->diag, BAY_ERR_INVALID, "use it so: patchbay %s %s", row->name,
+                        row->operands);
+    }
+    out->name = self->operands[2];
+    uint64_t others = (uint64_t)1 << OPTION_CONFIG | (uint64_t)1 << OPTION_NO_COLOR;
+    if (is_test && (self->given & ~others) != 0) {
+        return diag_set(self->diag, BAY_ERR_INVALID,
+                        "the examples of %s test say who calls: remove the options", row->name);
+    }
+    return is_test ? BAY_OK : take_pairs(self, 3);
+}
+
 static bay_err take_operands(parser *self)
 {
     cli_arguments *out = self->out;
@@ -831,6 +869,9 @@ static bay_err take_operands(parser *self)
     }
     if (out->command == CLI_KEY) {
         return take_action(self);
+    }
+    if (out->command == CLI_POLICY) {
+        return take_policy(self);
     }
     if (out->target_kind == CLI_TARGET_ARGV) {
         return diag_set(self->diag, BAY_ERR_INVALID, "%s takes no -- COMMAND: remove it",
