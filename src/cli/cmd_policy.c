@@ -14,7 +14,7 @@
 #include "wire/chars.h"
 #include "json/build.h"
 
-enum { MEMORY_BYTES = 64 << 20, EXAMPLES = 10000, NAME_BYTES = 1024 };
+enum { MEMORY_BYTES = 64 << 20, EXAMPLES = 10000, NAME_BYTES = 1024, READ_MS = 10000 };
 
 /* One question to the rules, and what it is made of. */
 typedef struct inquiry {
@@ -559,7 +559,7 @@ static cli_exit test(const cli_arguments *arguments, const config *settings)
     arena_init(&memory, MEMORY_BYTES);
     bay_diag diag = {0};
     cli_exit code = CLI_EXIT_CONFIG;
-    if (config_document_load(arguments->name, &memory, &doc, &diag) == BAY_OK) {
+    if (config_document_load(arguments->name, READ_MS, &memory, &doc, &diag) == BAY_OK) {
         code = check_examples(arguments, settings, json_root(&doc));
     } else {
         cli_say("%s", diag.text);

@@ -10,7 +10,7 @@
 #include "net/capture.h"
 #include "json/writer.h"
 
-enum { TREE_BYTES = 64 << 20, FILE_MS = 10000 };
+enum { TREE_BYTES = 64 << 20 };
 
 typedef struct document_writer {
     config_loader *loader;
@@ -145,7 +145,8 @@ bay_err config_document_read(bay_str text, bay_str name, arena *memory, json_doc
     return err;
 }
 
-bay_err config_document_load(const char *path, arena *memory, json_doc *out, bay_diag *diag)
+bay_err config_document_load(const char *path, uint32_t timeout_ms, arena *memory, json_doc *out,
+                             bay_diag *diag)
 {
     buf text;
     config_report *report = mem_zalloc(sizeof(*report));
@@ -153,7 +154,7 @@ bay_err config_document_load(const char *path, arena *memory, json_doc *out, bay
         return diag_set(diag, BAY_ERR_NOMEM, "%s: out of memory", path);
     }
     buf_init(&text, CONFIG_DOCUMENT_BYTES + 1);
-    const char *fault = capture_file_into(path, FILE_MS, &text);
+    const char *fault = capture_file_into(path, timeout_ms, &text);
     bay_err err = fault == NULL
                       ? config_document_read(buf_view(&text), str_of(path), memory, out, report)
                       : diag_set(diag, BAY_ERR_IO, "%s: %s", path, fault);

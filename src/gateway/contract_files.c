@@ -10,7 +10,6 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "config/document.h"
-#include "net/capture.h"
 
 enum { PATH_BYTES = 4096, READ_MS = 0 /* a FIFO is an error */ };
 
