@@ -5,6 +5,7 @@
 #include "a2a/protocol.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "base/words.h"
 #include "cli/arguments_table.h"
 #include "config/internal.h"
 
@@ -534,7 +535,23 @@ static bool take_other_target(cli_arguments *out)
     return false;
 }
 
-static bay_err take_target(parser *self, const char *text)
+/* "stdio:COMMAND ARGUMENT…", as the library takes it. */
+static bay_err take_words(parser *self, char *text)
+{
+    cli_arguments *out = self->out;
+    size_t count = 0;
+    bay_err err = words_split(text, out->words, CLI_MOST_WORDS, &count);
+    if (err != BAY_OK || count == 0) {
+        return diag_set(self->diag, BAY_ERR_INVALID, "stdio: %s",
+                        err == BAY_ERR_SYNTAX  ? "a quote is not closed"
+                        : err == BAY_ERR_LIMIT ? "there are more than 256 words: use -- COMMAND"
+                                               : "needs a command: stdio:./weather --units=c");
+    }
+    out->target_kind = CLI_TARGET_ARGV;
+    return BAY_OK;
+}
+
+static bay_err take_target(parser *self, char *text)
 {
     cli_arguments *out = self->out;
     out->target = str_of(text);
@@ -549,12 +566,15 @@ static bay_err take_target(parser *self, const char *text)
     if (looks_at_definitions(out->command) && take_other_target(out)) {
         return BAY_OK;
     }
+    if (str_starts(out->target, STR("stdio:")) && !is_of_agents(out->command)) {
+        return take_words(self, text + strlen("stdio:"));
+    }
     return diag_set(self->diag, BAY_ERR_INVALID,
                     is_of_agents(out->command)
                         ? "\"%s\" is no AGENT: give http://HOST/PATH, or a name from the "
                           "configuration"
                         : "\"%s\" is no TARGET: give http://HOST/PATH, a name from the "
-                          "configuration, or -- COMMAND at the end",
+                          "configuration, stdio:COMMAND, or -- COMMAND at the end",
                     config_quote(out->target).text);
 }
 
@@ -712,7 +732,8 @@ static bay_err take_target_and_rest(parser *self)
     }
     if (self->operand_count < 2) {
         return diag_set(self->diag, BAY_ERR_INVALID,
-                        "%s needs a TARGET: a URL, a name from the configuration, or -- COMMAND",
+                        "%s needs a TARGET: a URL, a name from the configuration, stdio:COMMAND, "
+                        "or -- COMMAND",
                         row->name);
     }
     err = take_target(self, self->operands[1]);
@@ -878,6 +899,11 @@ static bay_err take_operands(parser *self)
                         cli_commands[out->command].name);
     }
     return take_rest(self, 1);
+}
+
+char *const *cli_target_argv(const cli_arguments *self)
+{
+    return self->words[0] != NULL ? self->words : self->target_argv;
 }
 
 bay_err cli_parse(int argc, char **argv, cli_arguments *out, bay_diag *diag)

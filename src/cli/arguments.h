@@ -36,7 +36,7 @@ typedef enum cli_target_kind {
 /* How findings are written. */
 typedef enum cli_form { CLI_FORM_TEXT, CLI_FORM_JSON, CLI_FORM_SARIF, CLI_FORM_JUNIT } cli_form;
 
-enum { CLI_HEADERS = 64, CLI_FILES = 64 };
+enum { CLI_HEADERS = 64, CLI_FILES = 64, CLI_MOST_WORDS = 256 /* of stdio:COMMAND */ };
 
 /* Everything is borrowed from argv. */
 typedef struct cli_arguments {
@@ -44,11 +44,12 @@ typedef struct cli_arguments {
     bool wants_help; /* of `command`; HELP without a topic: of all */
     bool has_topic;  /* help COMMAND: `command` is that one, wants_help is set */
     cli_target_kind target_kind;
-    bay_str target;           /* URL, NAME or @FILE */
-    char *const *target_argv; /* ARGV: ends in NULL */
-    const char *name;         /* of the tool or prompt; the URI of read; the text of send, which may
-                                 be NULL; the ID of task and cancel; the action of pin */
-    char *const *pairs;       /* KEY=VALUE... of call and prompt */
+    bay_str target;                  /* URL, NAME or @FILE */
+    char *const *target_argv;        /* behind --: ends in NULL; see cli_target_argv */
+    char *words[CLI_MOST_WORDS + 1]; /* of a target that is stdio:COMMAND */
+    const char *name;   /* of the tool or prompt; the URI of read; the text of send, which may be
+                           NULL; the ID of task and cancel; the action of pin */
+    char *const *pairs; /* KEY=VALUE... of call and prompt */
     size_t pair_count;
     const char *config_file;          /* NULL: not given */
     const char *listen;               /* NULL: not given */
@@ -112,6 +113,8 @@ typedef struct cli_arguments {
  * Errors: BAY_ERR_INVALID: wrong use; the text in `diag` says what and what to do. Then the exit
  * code is CLI_EXIT_USAGE. */
 bay_err cli_parse(int argc, char **argv, cli_arguments *out, bay_diag *diag) BAY_MUST_CHECK;
+/* The words of a target that is a command. */
+char *const *cli_target_argv(const cli_arguments *self);
 
 /* Takes 'NAME: VALUE' apart; '@FILE' as the value is the first line of that file, ${VARIABLE}s are
  * replaced. The value is appended to `out_value`, which the caller wipes; no message shows it.

@@ -152,10 +152,12 @@ void cli_write_usage(buf *out)
         const cli_command_row *row = &cli_commands[i];
         buf_printf(out, "  %-7s %-25s %s\n", row->name, row->operands, row->summary);
     }
-    buf_lit(out, "\nTARGET is a URL, the name of a server in the configuration, or `-- COMMAND "
-                 "ARGUMENT...` at the\nend of the line. AGENT is the URL of an agent or its card, "
-                 "or the name of one in the configuration.\npatchbay help COMMAND lists the "
-                 "options of a command.\n\nexit codes:\n");
+    buf_lit(out,
+            "\nTARGET is a URL, the name of a server in the configuration, `stdio:COMMAND`, or "
+            "`-- COMMAND ARGUMENT...`\nat the end of the line. AGENT is the URL of an agent or its "
+            "card, "
+            "or the name of one in the configuration.\npatchbay help COMMAND lists the "
+            "options of a command.\n\nexit codes:\n");
     for (size_t i = 0; i < cli_exit_count; i++) {
         buf_printf(out, "  %3d  %s\n", cli_exits[i].code, cli_exits[i].doc);
     }
@@ -208,6 +210,7 @@ void cli_write_markdown(buf *out)
             "TARGET is one of\n\n"
             "- a URL: `https://example.com/mcp`;\n"
             "- the name of a server in the configuration: `weather`;\n"
+            "- a command in one word, as the library takes it: `'stdio:./weather --units=c'`;\n"
             "- a command, behind `--` at the end of the line: "
             "`patchbay call get_weather city=Tokyo -- ./weather`.\n\n"
             "AGENT is one of\n\n"

@@ -248,7 +248,7 @@ static cli_exit find_server(cli_target *self, const cli_arguments *arguments,
                             const config_server **out)
 {
     const char *path = NULL;
-    bay_err err = cli_load_config(arguments, &path, &self->config);
+    bay_err err = cli_load_config(arguments, false, &path, &self->config);
     if (err != BAY_OK) {
         return err == BAY_ERR_NOMEM ? CLI_EXIT_FAILED : CLI_EXIT_CONFIG;
     }
@@ -334,7 +334,7 @@ cli_exit cli_target_resolve(cli_target *out, const cli_arguments *arguments)
     switch (arguments->target_kind) {
     case CLI_TARGET_ARGV:
         out->is_process = true;
-        out->argv = (const char *const *)arguments->target_argv;
+        out->argv = (const char *const *)cli_target_argv(arguments);
         show(out, str_of(out->argv[0]));
         break;
     case CLI_TARGET_URL:

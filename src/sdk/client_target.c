@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/shown.h"
 #include "base/str.h"
+#include "base/words.h"
 #include "sdk/client_parts.h"
 
 static void words_free(char **words)
@@ -41,66 +42,32 @@ bay_err sdk_target_copy_words(const char *const *argv, char ***out, bay_diag *di
     return BAY_OK;
 }
 
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
-/* The word at `*at`, its quotes taken off, appended with a NUL. BAY_ERR_SYNTAX: a quote is not
- * closed.
- */
-static bay_err take_word(const char **at, buf *out)
-{
-    char quote = '\0';
-    for (; **at != '\0' && (quote != '\0' || !is_space(**at)); (*at)++) {
-        if (quote != '\0' && **at == quote) {
-            quote = '\0';
-        } else if (quote == '\0' && (**at == '\'' || **at == '"')) {
-            quote = **at;
-        } else {
-            buf_char(out, **at);
-        }
-    }
-    buf_char(out, '\0');
-    return quote != '\0' ? BAY_ERR_SYNTAX : out->err;
-}
-
 bay_err sdk_target_words(const char *command, char ***out, bay_diag *diag)
 {
-    buf text; /* word after word, each with a NUL */
     size_t count = 0;
-    bay_err err = BAY_OK;
-    buf_init(&text, CLIENT_MAX_TEXT);
-    const char *at = command;
-    while (err == BAY_OK) {
-        while (is_space(*at)) {
-            at++;
-        }
-        if (*at == '\0') {
-            break;
-        }
-        err = ++count > CLIENT_MAX_WORDS ? BAY_ERR_LIMIT : take_word(&at, &text);
+    size_t len = strlen(command);
+    if (len > CLIENT_MAX_TEXT) {
+        return diag_set(diag, BAY_ERR_LIMIT, "stdio:%.100s: %s", command,
+                        bay_err_text(BAY_ERR_LIMIT));
     }
-    const char **argv = NULL;
+    char *text = mem_dup(command, len);
+    char **words = mem_array(CLIENT_MAX_WORDS + 1, sizeof(*words));
+    bay_err err = text != NULL && words != NULL ? words_split(text, words, CLIENT_MAX_WORDS, &count)
+                                                : BAY_ERR_NOMEM;
     if (err == BAY_ERR_SYNTAX) {
         err = diag_set(diag, BAY_ERR_INVALID, "stdio:%.100s: a quote is not closed", command);
+    } else if (err == BAY_ERR_NOMEM) {
+        err = diag_set(diag, err, "out of memory");
     } else if (err != BAY_OK) {
         err = diag_set(diag, err, "stdio:%.100s: %s", command, bay_err_text(err));
     } else if (count == 0) {
         err = diag_set(diag, BAY_ERR_INVALID,
                        "stdio: needs a command, as in stdio:./weather --units=c");
     } else {
-        argv = mem_array(count + 1, sizeof(*argv));
-        err = argv != NULL ? BAY_OK : diag_set(diag, BAY_ERR_NOMEM, "out of memory");
+        err = sdk_target_copy_words((const char *const *)words, out, diag);
     }
-    const char *word = text.at;
-    for (size_t i = 0; err == BAY_OK && i < count; i++) {
-        argv[i] = word;
-        word += strlen(word) + 1;
-    }
-    err = err == BAY_OK ? sdk_target_copy_words(argv, out, diag) : err;
-    mem_free(argv);
-    buf_fini(&text);
+    mem_free(words);
+    mem_free(text);
     return err;
 }
 

@@ -59,6 +59,9 @@ static void wrong_use_is_told(void **state)
         {"list weather more", "\"more\" is too much: patchbay list TARGET"},
         {"list ./weather", "\"./weather\" is no TARGET: give *"},
         {"list ftp://x/", "\"ftp://x/\" is no TARGET: give *"},
+        {"list stdio:", "stdio: needs a command: *"},
+        {"list stdio:'./weather", "stdio: a quote is not closed"},
+        {"card stdio:a", "\"stdio:a\" is no AGENT: give *"},
         {"call weather", "call needs a NAME: patchbay call TARGET NAME [KEY=VALUE...]"},
         {"call -- ./weather", "call needs a NAME: *"},
         {"read weather", "read needs a URI: *"},
@@ -235,9 +238,9 @@ static void every_form_is_understood(void **state)
                              "--json -c x");
     assert_int_equal(out.command, CLI_CALL);
     assert_int_equal(out.target_kind, CLI_TARGET_ARGV);
-    assert_string_equal(out.target_argv[0], "./weather");
-    assert_string_equal(out.target_argv[3], "x");
-    assert_null(out.target_argv[4]);
+    assert_string_equal(cli_target_argv(&out)[0], "./weather");
+    assert_string_equal(cli_target_argv(&out)[3], "x");
+    assert_null(cli_target_argv(&out)[4]);
     assert_string_equal(out.name, "get_weather");
     assert_int_equal(out.pair_count, 2);
     assert_string_equal(out.pairs[1], "n:=5");
@@ -260,6 +263,12 @@ static void every_form_is_understood(void **state)
     assert_int_equal(out.pair_count, 1);
     out = understood(&words, "step -- ./weather");
     assert_int_equal(out.target_kind, CLI_TARGET_ARGV);
+    out = understood(&words, "call stdio:./weather get_weather city=Tokyo");
+    assert_int_equal(out.target_kind, CLI_TARGET_ARGV);
+    assert_string_equal(cli_target_argv(&out)[0], "./weather");
+    assert_null(cli_target_argv(&out)[1]);
+    assert_string_equal(out.name, "get_weather");
+    assert_int_equal(out.pair_count, 1);
 }
 
 static void help_and_version_are_found_in_every_form(void **state)
