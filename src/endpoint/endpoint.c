@@ -11,6 +11,11 @@
 #include "endpoint/endpoint_parts.h"
 #include "endpoint/skills.h"
 
+enum {
+    NEAREST_EDITS = 3,   /* at most, and a third of the name: from it to what was meant */
+    NEAREST_NAMES = 500, /* an endpoint with more does not look for it */
+};
+
 bool endpoint_request_defer(endpoint *self, mcp_request *request)
 {
     route *waits = NULL;
@@ -56,12 +61,40 @@ bool endpoint_knows_tool(const endpoint *self, mcp_request *request, bay_str nam
            find_unread(self, request, LISTING_TOOLS, name) != NULL;
 }
 
-static void refuse_name(mcp_request *request, const char *what)
+/* What the caller may have meant, of what it may see; empty: nothing is near. */
+static bay_str nearest_name(const endpoint *self, const mcp_request *request, listing_kind kind)
+{
+    bay_str name = request->name;
+    bay_str nearest = {"", 0};
+    size_t least = (name.len / 3 < NEAREST_EDITS ? name.len / 3 : NEAREST_EDITS) + 1;
+    size_t count = catalog_view_count(&self->views[kind]);
+    for (size_t i = 0; count <= NEAREST_NAMES && i < count; i++) {
+        const catalog_entry *entry = catalog_view_at(&self->views[kind], i);
+        size_t more =
+            entry->shown.len > name.len ? entry->shown.len - name.len : name.len - entry->shown.len;
+        size_t distance = more < least ? str_distance(name, entry->shown) : more;
+        if (distance < least && listing_item_passes(entry->item) &&
+            endpoint_shows(self, &request->call, kind, entry)) {
+            least = distance;
+            nearest = entry->shown;
+        }
+    }
+    return nearest;
+}
+
+static void refuse_name(const endpoint *self, mcp_request *request, listing_kind kind,
+                        const char *what)
 {
     buf text;
+    bay_str nearest = nearest_name(self, request, kind);
     buf_init(&text, 2048);
     buf_printf(&text, "Unknown %s: ", what);
     buf_str(&text, str_head(request->name, 512)); /* may hold a NUL */
+    if (nearest.len > 0) {
+        buf_lit(&text, "; did you mean ");
+        buf_str(&text, nearest);
+        buf_char(&text, '?');
+    }
     mcp_request_error(request, RPC_INVALID_PARAMS, buf_view(&text), (bay_str){NULL, 0});
     buf_fini(&text);
 }
@@ -99,7 +132,7 @@ static void take_named(endpoint *self, mcp_request *request, listing_kind kind, 
     if (unread != NULL) {
         refuse_unread(request, unread, what);
     } else {
-        refuse_name(request, what);
+        refuse_name(self, request, kind, what);
     }
 }
 

@@ -5,6 +5,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "catalog/filter.h"
+#include "catalog/unused.h"
 #include "gateway/agents.h"
 #include "gateway/contract_runner.h"
 #include "gateway/grader.h"
@@ -142,6 +144,32 @@ static void take_list_change(endpoint *at, void *context)
     }
 }
 
+/* Once for each set of rules, when the lists are there: what is spelt wrongly in the configuration
+ * shows in no other way. One worker tells it for all. */
+static void warn_unused(worker_upstream *self)
+{
+    const config_server *server = upstream_config(self->upstream);
+    listing *listings[LISTING_KINDS];
+    bool is_known = self->worker->index == 0 && self->fetched == (1u << LISTING_KINDS) - 1;
+    for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
+        listings[kind] = self->fetches[kind].current;
+        is_known = is_known && self->fetches[kind].is_good;
+    }
+    if (!is_known || self->searched_rules == filter_rules(server)) {
+        return;
+    }
+    buf text;
+    buf_init(&text, 4096);
+    self->searched_rules = filter_rules(server);
+    if (unused_find(server, listings, &text) > 0) {
+        LOG(LOG_WARN, "catalog",
+            "server \"%.*s\" offers nothing by the name of %.*s: check the spelling; "
+            "`patchbay list %.*s` shows its names",
+            BAY_STR(server->name), BAY_STR(buf_view(&text)), BAY_STR(server->name));
+    }
+    buf_fini(&text);
+}
+
 static void worker_upstream_fetched(void *user, listing_fetch *fetch, bool is_changed)
 {
     worker_upstream *self = user;
@@ -160,6 +188,7 @@ static void worker_upstream_fetched(void *user, listing_fetch *fetch, bool is_ch
     if (self->grader != NULL && (is_changed || worker_upstream_awaits_grade(self))) {
         grader_run(self->grader);
     }
+    warn_unused(self);
     worker_check_lists_ready(owner);
 }
 

@@ -61,10 +61,14 @@ void sse_2024_head(link_exchange *stream, int status, bool is_events)
 {
     char text[LINK_TEXT];
     if (status >= 400) {
+        bay_str path = stream->owner->parts.path;
         snprintf(text, sizeof(text),
                  "the server answered HTTP status %d where its event stream "
-                 "should be",
-                 status);
+                 "should be%s",
+                 status,
+                 status == 404 && !str_ends(path, STR("/mcp"))
+                     ? "; most servers are at a path that ends in /mcp, and this URL does not"
+                     : "");
         exchange_conclude(stream, status_err(status), true, text);
     } else if (!is_events) {
         exchange_conclude(stream, BAY_ERR_PROTOCOL, true,

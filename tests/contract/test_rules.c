@@ -82,13 +82,13 @@ typedef struct named {
     const char *params; /* with %s for the name */
     const char *known;
     const char *invented; /* as long */
-    const char *without;  /* as long, where there are no rules; NULL: the same */
+    const char *without; /* as long and near to nothing, where there are no rules; NULL: the same */
 } named;
 
 static const named rows[] = {
     {"tools/call", "'name':'%s','arguments':{}", "a.echo", "a.ohce", NULL},
     {"tools/call", "'name':'%s','arguments':{}", "a.x.y", "a.y.x", NULL},
-    {"prompts/get", "'name':'%s'", "a.p", "a.q", NULL},
+    {"prompts/get", "'name':'%s'", "a.p", "a.q", "q.q"},
     {"resources/read", "'uri':'%s'", "f:///a", "f:///b", "h:///b"},
     {"resources/read", "'uri':'%s'", "g:///1", "g:///2", "h:///2"},
     {"completion/complete",
@@ -276,7 +276,13 @@ static void rules_hold_at_every_endpoint(void **state)
     assert_non_null(strstr(answer, "\"tools\":[{\"name\":\"x.y\"}]"));
     mem_free(answer);
     answer = ask(&self, true, "tools/call", "'name':'echo','arguments':{}");
-    assert_non_null(strstr(answer, "Unknown tool: echo"));
+    assert_non_null(strstr(answer, "Unknown tool: echo\""));
+    mem_free(answer);
+    answer = ask(&self, true, "tools/call", "'name':'x_y','arguments':{}");
+    assert_non_null(strstr(answer, "Unknown tool: x_y; did you mean x.y?\""));
+    mem_free(answer);
+    answer = ask(&self, true, "tools/call", "'name':'ecko','arguments':{}"); /* near a hidden one */
+    assert_non_null(strstr(answer, "Unknown tool: ecko\""));
     mem_free(answer);
     assert_int_equal(self.a->sends, 0);
     close_rules(&self);

@@ -3,6 +3,7 @@
 
 #include "catalog/catalog.h"
 #include "catalog/filter.h"
+#include "catalog/unused.h"
 
 static void globs(void **state)
 {
@@ -229,6 +230,56 @@ static void what_a_profile_admits(void **state)
     config_free(made);
 }
 
+static void entries_that_match_nothing_are_found(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *settings;
+        const char *said;
+    } cases[] = {
+        {"expose: {tools: [git_lgo]}", "expose.tools \"git_lgo\""},
+        {"expose: {tools: ['git_?'], prompts: [git_log], resources: ['x:*']}",
+         "expose.tools \"git_?\", expose.resources \"x:*\", expose.prompts \"git_log\""},
+        {"expose: {hide: [note, 'file:///b*']}", "expose.hide \"file:///b*\""},
+        {"includeTools: [git_lgo], excludeTools: [log]",
+         "includeTools \"git_lgo\", excludeTools \"log\""},
+        {"rename: {'git_*': log}, describe: {git_lgo: d}",
+         "rename \"git_*\", describe \"git_lgo\""},
+        {"expose: {hide: [a, b, c, d, e, f, g]}",
+         "expose.hide \"a\", expose.hide \"b\", expose.hide \"c\", expose.hide \"d\", "
+         "expose.hide \"e\" and 2 more"},
+        {"expose: {hide: [\"\\e[2J\"]}", "expose.hide \"\\u{1b}[2J\""},
+        {"expose: {tools: ['git_*'], resources: ['file:///A*'], prompts: [note], hide: [note]}",
+         ""},
+        {"rename: {git_log: log, note: n}, describe: {note: d}, includeTools: ['*']", ""},
+        {"expose: {tools: []}", ""},
+        {"share: auto", ""},
+    };
+    fake *server = fake_new("a", false);
+    listing *offered[LISTING_KINDS] = {
+        [LISTING_TOOLS] = listing_of(server, LISTING_TOOLS, "[{\"name\":\"git_log\"}]"),
+        [LISTING_PROMPTS] = listing_of(server, LISTING_PROMPTS, "[{\"name\":\"note\"}]"),
+        [LISTING_RESOURCES] =
+            listing_of(server, LISTING_RESOURCES, "[{\"uri\":\"file:///%41b\",\"name\":\"x\"}]"),
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char text[512];
+        buf said;
+        buf_init(&said, 4096);
+        (void)snprintf(text, sizeof(text), "mcpServers: {a: {command: x, %s}}", cases[i].settings);
+        const config *made = testing_config(text);
+        size_t count = unused_find(&made->servers[0], offered, &said);
+        assert_text(buf_view(&said), cases[i].said);
+        assert_true((count > 0) == (cases[i].said[0] != '\0'));
+        buf_fini(&said);
+        config_free(made);
+    }
+    for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
+        listing_unref(offered[kind]);
+    }
+    fake_free(server);
+}
+
 /* ---- in the catalog ----------------------------------------------------------------------------
  */
 
@@ -306,6 +357,7 @@ int main(void)
         cmocka_unit_test(keys_of_desktop_hosts_restrict_tools),
         cmocka_unit_test(names_there_and_back),
         cmocka_unit_test(what_a_profile_admits),
+        cmocka_unit_test(entries_that_match_nothing_are_found),
         cmocka_unit_test(names_and_descriptions_are_replaced_in_place),
         cmocka_unit_test(renames_that_collide),
         cmocka_unit_test(profiles_choose_by_the_name_shown),

@@ -16,7 +16,7 @@ static void unknown_names_are_refused(void **state)
     say(&self.legacy, LEGACY("2", "tools/call", "'name':'echo'"));
     assert_heard_part(&self.legacy, "Unknown tool: echo");
     say(&self.legacy, LEGACY("3", "tools/call", "'name':'c.echo'"));
-    assert_heard_part(&self.legacy, "Unknown tool: c.echo");
+    assert_heard_part(&self.legacy, "Unknown tool: c.echo; did you mean a.echo?'");
     say(&self.legacy, LEGACY("4", "prompts/get", "'name':'a.q\\n\\u0000'"));
     assert_heard_part(&self.legacy, "'code':-32602,'message':'Unknown prompt: a.q\\n\\u0000'");
     say(&self.legacy, LEGACY("5", "completion/complete",
