@@ -179,10 +179,11 @@ static cli_exit load(const cli_arguments *arguments, const config **out)
 {
     const char *path;
     if (arguments->config_file != NULL) {
-        return cli_load_config(arguments, &path, out) == BAY_OK ? CLI_EXIT_OK : CLI_EXIT_CONFIG;
+        return cli_load_config(arguments, false, &path, out) == BAY_OK ? CLI_EXIT_OK
+                                                                       : CLI_EXIT_CONFIG;
     }
     config_report *report = mem_zalloc(sizeof(*report));
-    if (report == NULL || config_load_file("patchbay.yaml", out, report) != BAY_OK) {
+    if (report == NULL || config_load_file("patchbay.yaml", false, out, report) != BAY_OK) {
         *out = NULL;
     }
     mem_free(report);

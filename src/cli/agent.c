@@ -149,7 +149,7 @@ static cli_exit find_agent(cli_agent *self, const char **out_address)
 {
     const char *path = NULL;
     bay_str name = self->arguments->target;
-    bay_err err = cli_load_config(self->arguments, &path, &self->config);
+    bay_err err = cli_load_config(self->arguments, false, &path, &self->config);
     if (err != BAY_OK) {
         return err == BAY_ERR_NOMEM ? CLI_EXIT_FAILED : CLI_EXIT_CONFIG;
     }

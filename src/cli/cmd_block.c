@@ -113,7 +113,7 @@ int cmd_block(const cli_arguments *arguments)
         cli_say("--lift needs a SUBJECT: patchbay block SUBJECT --lift");
         return CLI_EXIT_USAGE;
     }
-    if (cli_load_config(arguments, &path, &settings) != BAY_OK) {
+    if (cli_load_config(arguments, false, &path, &settings) != BAY_OK) {
         return CLI_EXIT_CONFIG;
     }
     cli_exit code = CLI_EXIT_CONFIG;

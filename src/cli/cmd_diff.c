@@ -50,7 +50,7 @@ static cli_exit load(differ *self)
     cli_arguments before = *self->arguments;
     const char *path = NULL;
     if (cli_definitions_need_config(self->arguments) &&
-        cli_load_config(self->arguments, &path, &self->settings) != BAY_OK) {
+        cli_load_config(self->arguments, false, &path, &self->settings) != BAY_OK) {
         return CLI_EXIT_CONFIG;
     }
     bool is_other_client = self->arguments->client_name != NULL;

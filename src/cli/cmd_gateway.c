@@ -156,7 +156,8 @@ static int run(const cli_arguments *arguments, bool on_stdio)
     bay_diag diag = {0};
     char admin[SOCKET_UNIX_PATH_BYTES + 8];
     gateway_options options = {.workers = arguments->workers, .on_stdio = on_stdio};
-    if (cli_load_config(arguments, &options.config_path, &settings) != BAY_OK) {
+    /* over stdio there is no TLS: what the file names for it may be out of reach */
+    if (cli_load_config(arguments, !on_stdio, &options.config_path, &settings) != BAY_OK) {
         return CLI_EXIT_CONFIG;
     }
     cli_log_open(level_of(arguments, settings), settings->log.format);

@@ -242,7 +242,7 @@ int cmd_key(const cli_arguments *arguments)
     const char *path = NULL;
     const config *settings = NULL;
     key_work self = {.arguments = arguments};
-    if (cli_load_config(arguments, &path, &settings) != BAY_OK) {
+    if (cli_load_config(arguments, false, &path, &settings) != BAY_OK) {
         return CLI_EXIT_CONFIG;
     }
     cli_exit code = CLI_EXIT_CONFIG;

@@ -194,7 +194,7 @@ static cli_exit run(linter *self)
 {
     const char *path = NULL;
     if (cli_definitions_need_config(self->arguments)) {
-        bay_err err = cli_load_config(self->arguments, &path, &self->settings);
+        bay_err err = cli_load_config(self->arguments, false, &path, &self->settings);
         if (err != BAY_OK) {
             return err == BAY_ERR_NOMEM ? CLI_EXIT_FAILED : CLI_EXIT_CONFIG;
         }

@@ -335,7 +335,7 @@ static cli_exit run(pinner *self)
 {
     const char *path = NULL;
     if (cli_definitions_need_config(self->arguments) &&
-        cli_load_config(self->arguments, &path, &self->settings) != BAY_OK) {
+        cli_load_config(self->arguments, false, &path, &self->settings) != BAY_OK) {
         return CLI_EXIT_CONFIG;
     }
     cli_exit code = cli_lock_load(self->arguments, self->settings, &self->lock, &self->path);

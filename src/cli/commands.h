@@ -16,7 +16,8 @@ void cli_log_open(log_level level, config_log_format format);
 
 /* config_file.c: the configuration named on the command line, or patchbay.yaml; its complaints go
  * to stderr. Errors: as config_load_file. */
-bay_err cli_load_config(const cli_arguments *arguments, const char **out_path,
+bay_err cli_load_config(const cli_arguments *arguments, bool is_served, const char **out_path,
                         const config **out) BAY_MUST_CHECK;
+const char *cli_config_path(const cli_arguments *arguments);
 
 #endif

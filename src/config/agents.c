@@ -159,6 +159,9 @@ static void apply_agent(config_loader *loader, const config_node *node, config_a
     if (loader->report->errors == errors && loader->err == BAY_OK) {
         config_check_agent(loader, node, agent);
     }
+    if (loader->err == BAY_OK) {
+        config_check_agent_files(loader, node, agent);
+    }
     config_path_leave(loader, before);
 }
 

@@ -23,19 +23,6 @@ uint32_t config_line_of(const config_node *map, const char *name)
     return map->line;
 }
 
-/* The member of a map, or NULL. */
-static const config_node *config_member(const config_node *map, const char *name)
-{
-    if (map == NULL || map->kind != CONFIG_NODE_MAP) {
-        return NULL;
-    }
-    const config_node *child = map->first;
-    while (child != NULL && !str_eq(child->key, str_of(name))) {
-        child = child->next;
-    }
-    return child;
-}
-
 static bool is_address(bay_str text)
 {
     size_t colon = str_find_last(text, ':');
@@ -211,7 +198,40 @@ static void check_public_url(config_loader *loader, uint32_t line, const char *k
     }
 }
 
-void config_check_top(config_loader *loader, const config_node *node, const config *self)
+static void check_public_urls(config_loader *loader, const config_node *node, const config *self)
+{
+    uint32_t line = config_line_of(config_member(node, "a2a"), "publicUrl");
+    check_public_url(loader, config_line_of(node, "publicUrl"), "publicUrl", self->public_url);
+    check_public_url(loader, line, "a2a.publicUrl", self->a2a.public_url);
+    if (self->public_url.len > 0 && self->a2a.public_url.len > 0 &&
+        !str_eq(self->public_url, self->a2a.public_url)) {
+        config_error(loader, line, "a2a.publicUrl differs from publicUrl: keep the latter alone");
+    }
+}
+
+static void check_tls(config_loader *loader, const config_node *node, const config *self)
+{
+    const config_tls *tls = &self->tls;
+    if ((tls->certificate.len == 0) != (tls->key.len == 0)) {
+        config_error(loader, tls->line, "tls: certificate and key belong together: give both");
+    }
+    if (tls->client_ca.len > 0 && tls->certificate.len == 0) {
+        config_error(loader, tls->line,
+                     "tls: clientCa needs a certificate and a key of the gateway: give them");
+    }
+    if (tls->require_client_certificate && tls->client_ca.len == 0) {
+        config_error(loader, tls->line,
+                     "tls: requireClientCertificate needs clientCa: name the authorities to trust");
+    }
+    if (self->is_open && tls->require_client_certificate) {
+        config_error(loader, config_line_of(node, "open"),
+                     "open: requireClientCertificate authenticates clients and open admits "
+                     "anybody: remove one of the two");
+    }
+}
+
+void config_check_top(config_loader *loader, const config_node *node, const config *self,
+                      bool is_whole)
 {
     check_listen(loader, node, self);
     check_admin(loader, node, self);
@@ -221,31 +241,12 @@ void config_check_top(config_loader *loader, const config_node *node, const conf
     check_keys(loader, node, self);
     check_scan(loader, node, self);
     check_silence(loader, node, self);
-    if ((self->tls.certificate.len == 0) != (self->tls.key.len == 0)) {
-        config_error(loader, config_line_of(node, "tls"),
-                     "tls: certificate and key belong together: give both");
-    }
-    if (self->tls.client_ca.len > 0 && self->tls.certificate.len == 0) {
-        config_error(loader, config_line_of(node, "tls"),
-                     "tls: clientCa needs a certificate and a key of the gateway: give them");
-    }
-    if (self->tls.require_client_certificate && self->tls.client_ca.len == 0) {
-        config_error(loader, config_line_of(node, "tls"),
-                     "tls: requireClientCertificate needs clientCa: name the authorities to trust");
-    }
-    if (self->is_open && self->tls.require_client_certificate) {
-        config_error(loader, config_line_of(node, "open"),
-                     "open: requireClientCertificate authenticates clients and open admits "
-                     "anybody: remove one of the two");
-    }
-    check_public_url(loader, config_line_of(node, "publicUrl"), "publicUrl", self->public_url);
-    check_public_url(loader, config_line_of(node, "a2a"), "a2a.publicUrl", self->a2a.public_url);
-    if (self->public_url.len > 0 && self->a2a.public_url.len > 0 &&
-        !str_eq(self->public_url, self->a2a.public_url)) {
-        config_error(loader, config_line_of(node, "a2a"),
-                     "a2a.publicUrl differs from publicUrl: keep the latter alone");
-    }
+    check_public_urls(loader, node, self);
     config_check_rules(loader, config_line_of(node, "a2a"), "a2a", "webhooks", self->a2a.webhooks);
+    if (!is_whole) {
+        return;
+    }
+    check_tls(loader, node, self);
     if (self->limits.held_bytes > 0 && self->limits.body_bytes > self->limits.held_bytes) {
         config_error(loader, config_line_of(node, "limits"),
                      "limits: bodyBytes is larger than heldBytes: raise heldBytes");
@@ -333,8 +334,7 @@ static void check_headers(config_loader *loader, const config_node *node,
     }
 }
 
-static bool check_url(config_loader *loader, const config_node *node, const config_server *server,
-                      bool *out_is_https)
+static bool check_url(config_loader *loader, const config_node *node, const config_server *server)
 {
     uri parts;
     uint32_t line = server->line;
@@ -357,7 +357,6 @@ static bool check_url(config_loader *loader, const config_node *node, const conf
                      "Authorization",
                      loader->path);
     }
-    *out_is_https = str_eq_nocase(parts.scheme, STR("https"));
     return true;
 }
 
@@ -460,28 +459,14 @@ static void warn_unused(config_loader *loader, const config_server *server)
     }
 }
 
-void config_check_server(config_loader *loader, const config_node *node, config_server *server)
+/* What takes two keys to be wrong. */
+static void check_together(config_loader *loader, const config_node *node, config_server *server)
 {
-    bool is_https = false;
-    if ((server->command.len > 0) == (server->url.len > 0)) {
-        config_error(loader, server->line,
-                     server->url.len > 0
-                         ? "%s: both command and url: keep the one it is reached by"
-                         : "%s: neither command nor url: say how it is started or where it is",
-                     loader->path);
-        return;
-    }
-    if (server->url.len > 0 && !check_url(loader, node, server, &is_https)) {
-        return;
-    }
-    check_transport(loader, server);
-    check_env(loader, node, server);
-    check_headers(loader, node, server);
+    bool is_https = str_eq_nocase(str_head(server->url, 6), STR("https:"));
     config_check_credentials(loader, node, server->url, server->headers, &server->credentials);
-    check_renames(loader, node, server);
-    check_sandbox(loader, node, server);
-    warn_unused(loader, server);
     const config_server_tls *tls = &server->tls;
+    check_transport(loader, server);
+    warn_unused(loader, server);
     if ((tls->certificate.len == 0) != (tls->key.len == 0)) {
         config_error(loader, config_line_of(node, "tls"),
                      "%s.tls: certificate and key belong together: give both", loader->path);
@@ -494,6 +479,29 @@ void config_check_server(config_loader *loader, const config_node *node, config_
     if (server->restart.min_delay_ms > server->restart.max_delay_ms) {
         config_error(loader, config_line_of(node, "restart"),
                      "%s.restart: minDelay is longer than maxDelay: swap them", loader->path);
+    }
+}
+
+void config_check_server(config_loader *loader, const config_node *node, config_server *server,
+                         bool is_whole)
+{
+    if (is_whole && (server->command.len > 0) == (server->url.len > 0)) {
+        config_error(loader, server->line,
+                     server->url.len > 0
+                         ? "%s: both command and url: keep the one it is reached by"
+                         : "%s: neither command nor url: say how it is started or where it is",
+                     loader->path);
+        is_whole = false;
+    }
+    if (server->url.len > 0 && !check_url(loader, node, server)) {
+        is_whole = false;
+    }
+    check_env(loader, node, server);
+    check_headers(loader, node, server);
+    check_renames(loader, node, server);
+    check_sandbox(loader, node, server);
+    if (is_whole) {
+        check_together(loader, node, server);
     }
 }
 

@@ -118,6 +118,7 @@ typedef struct config_tls {
     bay_str key;
     bay_str client_ca;
     bool require_client_certificate;
+    uint32_t line; /* 0: there is no TLS */
 } config_tls;
 
 typedef struct config_log {
@@ -450,12 +451,13 @@ typedef struct config_a2a {
 } config_a2a;
 
 typedef struct config {
-    config_list listen; /* at least one host:port */
-    bool is_open;       /* anybody may call, from wherever the addresses are reached */
-    uint32_t workers;   /* 0: one per core */
-    config_list keys;   /* what seals; the first seals, all open */
-    bay_str store;      /* empty: nothing outlives the process */
-    bay_str public_url; /* "": by the addresses listened on */
+    config_list listen;   /* at least one host:port */
+    uint32_t listen_line; /* 0: the default */
+    bool is_open;         /* anybody may call, from wherever the addresses are reached */
+    uint32_t workers;     /* 0: one per core */
+    config_list keys;     /* what seals; the first seals, all open */
+    bay_str store;        /* empty: nothing outlives the process */
+    bay_str public_url;   /* "": by the addresses listened on */
     bay_str separator;
     bool bare_names;
     config_admin admin;
@@ -492,8 +494,8 @@ typedef struct config_message {
 } config_message;
 
 typedef struct config_report {
-    char name[256]; /* of the file, for messages */
-    config_message messages[2 * CONFIG_ERRORS];
+    char name[256];                             /* of the file, for messages */
+    config_message messages[2 * CONFIG_ERRORS]; /* by line */
     size_t count;
     size_t errors; /* also those that were not kept */
     size_t warnings;
@@ -523,10 +525,14 @@ bool config_lookup_process(void *context, bay_str name, bay_str *out);
 bay_err config_load_text(bay_str text, bay_str name, config_lookup lookup, void *context,
                          const config **out, config_report *report) BAY_MUST_CHECK;
 
-/* The same for a file, or a pipe, with the environment of the process.
+/* The same for a file, or a pipe, with the environment of the process. `is_served`: a gateway will
+ * listen for it, so that what it names on this machine is looked for as well: certificates, keys,
+ * folders, programs.
  * Errors: also BAY_ERR_NOT_FOUND, BAY_ERR_IO (both in the report). */
-bay_err config_load_file(const char *path, const config **out,
+bay_err config_load_file(const char *path, bool is_served, const config **out,
                          config_report *report) BAY_MUST_CHECK;
+/* Adds to the report of a loaded configuration what only its gateway can find. */
+void config_report_error(config_report *self, uint32_t line, const char *text);
 
 /* The rules of scan.rules, checked when the configuration was loaded. BAY_ERR_NOMEM. */
 bay_err config_scan_rules(const config *self, scan_rule_set **out) BAY_MUST_CHECK;

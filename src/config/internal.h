@@ -162,6 +162,7 @@ typedef struct config_loader {
     size_t path_len;
     bool is_host_file; /* nothing but a desktop host's mcpServers and its own affairs */
     bool is_left_out;  /* inside a disabled server: an unset variable is only a warning */
+    bool is_served;    /* a gateway will serve it: what it names on this machine is looked for */
     struct config_secret *secrets;
     size_t secret_count;
     bay_err err; /* what stops loading at once: BAY_ERR_NOMEM */
@@ -222,8 +223,18 @@ void config_write_duration(buf *out, uint64_t milliseconds);
 
 /* ---- checks across keys ---------------------------------------------------------------------- */
 
-void config_check_top(config_loader *loader, const config_node *node, const config *self);
-void config_check_server(config_loader *loader, const config_node *node, config_server *server);
+/* `is_whole`: each key was read; else only what one key alone is wrong about is told, since others
+ * have their defaults. */
+void config_check_top(config_loader *loader, const config_node *node, const config *self,
+                      bool is_whole);
+void config_check_server(config_loader *loader, const config_node *node, config_server *server,
+                         bool is_whole);
+/* files.c: what is named and is not there. Nothing unless loader->is_served. */
+void config_check_top_files(config_loader *loader, const config_node *node, const config *self);
+void config_check_server_files(config_loader *loader, const config_node *node,
+                               const config_server *server);
+void config_check_agent_files(config_loader *loader, const config_node *node,
+                              const config_agent *agent);
 /* The transport a word of the `type` row stands for. */
 config_transport config_transport_of(unsigned word);
 /* Makes a server's name out of its key, in place; says so when they differ. */
@@ -247,6 +258,8 @@ void config_check_agents(config_loader *loader, const config_node *node, const c
 /* ---- what the files of the loader share ------------------------------------------------------ */
 
 uint32_t config_line_of(const config_node *map, const char *name);
+/* The member of a map; NULL: there is none, or it is no map. */
+const config_node *config_member(const config_node *map, const char *name);
 bool config_is_name(bay_str name);
 /* False after saying why `pair` cannot be a header field of requests. */
 bool config_check_header(config_loader *loader, uint32_t line, const config_pair *pair);

@@ -172,6 +172,7 @@ void config_apply_list(config_loader *loader, const config_key *key, const confi
         return;
     }
     size_t index = 0;
+    size_t errors = loader->report->errors;
     for (const config_node *item = is_single ? node : node->first; item != NULL && index < count;
          item = item->next, index++) {
         if (item->kind != CONFIG_NODE_SCALAR) {
@@ -181,7 +182,9 @@ void config_apply_list(config_loader *loader, const config_key *key, const confi
             return;
         }
     }
-    *field = (config_list){items, count};
+    if (loader->report->errors == errors) {
+        *field = (config_list){items, count};
+    }
 }
 
 /* Says which keys stand twice; the walk then takes the first. */
@@ -466,8 +469,9 @@ static void apply_server(config_loader *loader, const config_node *node, config_
     bool is_open = loader->is_left_out && loader->report->warnings > warnings;
     loader->is_left_out = false;
     server->transport = config_transport_of(server->transport);
-    if (loader->report->errors == errors && loader->err == BAY_OK && !is_open) {
-        config_check_server(loader, node, server);
+    if (loader->err == BAY_OK && !is_open) {
+        config_check_server(loader, node, server, loader->report->errors == errors);
+        config_check_server_files(loader, node, server);
     }
     config_path_leave(loader, before);
 }
@@ -499,11 +503,11 @@ static void apply_servers(config_loader *loader, const config_node *node, config
     config_path_leave(loader, before);
 }
 
-static const config_node *find_member(const config_node *node, bay_str name)
+const config_node *config_member(const config_node *node, const char *name)
 {
-    if (node->kind == CONFIG_NODE_MAP) {
+    if (node != NULL && node->kind == CONFIG_NODE_MAP) {
         for (const config_node *child = node->first; child != NULL; child = child->next) {
-            if (str_eq(child->key, name)) {
+            if (str_eq(child->key, str_of(name))) {
                 return child;
             }
         }
@@ -514,7 +518,7 @@ static const config_node *find_member(const config_node *node, bay_str name)
 /* mcpServers, and no key that only the gateway knows. */
 static bool looks_like_host_file(const config_node *root)
 {
-    if (find_member(root, STR("mcpServers")) == NULL) {
+    if (config_member(root, "mcpServers") == NULL) {
         return false;
     }
     for (const config_node *child = root->first; child != NULL; child = child->next) {
@@ -528,12 +532,17 @@ static bool looks_like_host_file(const config_node *root)
 
 static void apply_root(config_loader *loader, const config_node *root, config *self)
 {
+    const config_node *listen = config_member(root, "listen");
+    const config_node *tls = config_member(root, "tls");
     loader->is_host_file = looks_like_host_file(root);
     config_apply_map(loader, CONFIG_SCOPE_TOP, root, self);
-    if (loader->report->errors == 0 && loader->err == BAY_OK) {
-        config_check_top(loader, root, self);
+    self->listen_line = listen != NULL ? listen->line : 0;
+    self->tls.line = tls != NULL ? tls->line : 0;
+    if (loader->err == BAY_OK) {
+        config_check_top(loader, root, self, loader->report->errors == 0);
+        config_check_top_files(loader, root, self);
     }
-    const config_node *servers = find_member(root, STR("mcpServers"));
+    const config_node *servers = config_member(root, "mcpServers");
     if (servers != NULL && loader->err == BAY_OK) {
         apply_servers(loader, servers, self);
     }
@@ -543,7 +552,7 @@ static void apply_root(config_loader *loader, const config_node *root, config *s
     if (loader->err == BAY_OK) {
         config_check_profiles(loader, self);
     }
-    const config_node *agents = find_member(root, STR("agents"));
+    const config_node *agents = config_member(root, "agents");
     if (agents != NULL && loader->err == BAY_OK) {
         config_apply_agents(loader, agents, self);
     }
@@ -582,11 +591,10 @@ static void load_into(config_loader *loader, bay_str text, config *self)
     }
 }
 
-bay_err config_load_text(bay_str text, bay_str name, config_lookup lookup, void *context,
-                         const config **out, config_report *report)
+static bay_err load_text(bay_str text, bay_str name, config_loader loader, const config **out)
 {
+    config_report *report = loader.report;
     config_report_init(report, name);
-    config_loader loader = {.report = report, .lookup = lookup, .context = context};
     if (text.len > CONFIG_FILE_BYTES) {
         config_error(&loader, 0, "longer than %d MiB: split it or drop what is not needed",
                      CONFIG_FILE_BYTES / (1024 * 1024));
@@ -608,6 +616,13 @@ bay_err config_load_text(bay_str text, bay_str name, config_lookup lookup, void 
     }
     *out = &object->public;
     return BAY_OK;
+}
+
+bay_err config_load_text(bay_str text, bay_str name, config_lookup lookup, void *context,
+                         const config **out, config_report *report)
+{
+    config_loader loader = {.report = report, .lookup = lookup, .context = context};
+    return load_text(text, name, loader, out);
 }
 
 bool config_lookup_process(void *context, bay_str name, bay_str *out)
@@ -644,7 +659,8 @@ static bay_err read_all(int file, char *at, size_t *out_len)
     return BAY_OK;
 }
 
-bay_err config_load_file(const char *path, const config **out, config_report *report)
+bay_err config_load_file(const char *path, bool is_served, const config **out,
+                         config_report *report)
 {
     config_report_init(report, str_of(path));
     config_loader loader = {.report = report};
@@ -667,8 +683,9 @@ bay_err config_load_file(const char *path, const config **out, config_report *re
     }
     close(file);
     if (err == BAY_OK) {
-        err = config_load_text((bay_str){at, len}, str_of(path), config_lookup_process, NULL, out,
-                               report);
+        loader = (config_loader){
+            .report = report, .lookup = config_lookup_process, .is_served = is_served};
+        err = load_text((bay_str){at, len}, str_of(path), loader, out);
         mem_wipe(at, len);
     }
     mem_free(at);

@@ -32,7 +32,11 @@ static void report_add(config_report *self, bool is_warning, uint32_t line, cons
     if ((*total)++ >= CONFIG_ERRORS) {
         return;
     }
-    config_message *message = &self->messages[self->count++];
+    size_t at = self->count++;
+    for (; at > 0 && self->messages[at - 1].line > line; at--) {
+        self->messages[at] = self->messages[at - 1];
+    }
+    config_message *message = &self->messages[at];
     message->line = line;
     message->is_warning = is_warning;
     vsnprintf(message->text, sizeof(message->text), format, arguments);
@@ -54,6 +58,12 @@ void config_warn(config_loader *loader, uint32_t line, const char *format, ...)
     va_end(arguments);
 }
 
+void config_report_error(config_report *self, uint32_t line, const char *text)
+{
+    config_loader loader = {.report = self};
+    config_error(&loader, line, "%s", text);
+}
+
 static void write_message(const config_report *self, const config_message *message, buf *out)
 {
     buf_str(out, str_of(self->name));
@@ -69,17 +79,8 @@ static void write_message(const config_report *self, const config_message *messa
 
 void config_report_write(const config_report *self, buf *out)
 {
-    bool is_written[2 * CONFIG_ERRORS] = {false};
-    for (size_t round = 0; round < self->count; round++) {
-        size_t first = self->count;
-        for (size_t i = 0; i < self->count; i++) {
-            if (!is_written[i] &&
-                (first == self->count || self->messages[i].line < self->messages[first].line)) {
-                first = i;
-            }
-        }
-        is_written[first] = true;
-        write_message(self, &self->messages[first], out);
+    for (size_t i = 0; i < self->count; i++) {
+        write_message(self, &self->messages[i], out);
     }
     size_t dropped = self->errors + self->warnings - self->count;
     if (dropped > 0) {

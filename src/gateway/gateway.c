@@ -25,7 +25,7 @@ static uint32_t count_workers(const gateway_options *options)
     return options->on_stdio ? 1 : count > MOST_WORKERS ? MOST_WORKERS : count;
 }
 
-static bay_err open_tls(gateway *self, bay_diag *diag)
+bay_err gateway_open_tls(gateway *self, bay_diag *diag)
 {
     const config_tls *tls = &self->config->tls;
     if (tls->certificate.len == 0 || self->options.on_stdio) {
@@ -109,7 +109,7 @@ bay_err gateway_new(const gateway_options *options, gateway **out, bay_diag *dia
         err = gateway_check_listening(self, diag);
     }
     if (err == BAY_OK) {
-        err = open_tls(self, diag);
+        err = gateway_open_tls(self, diag);
     }
     if (err == BAY_OK) {
         err = session_keys_open(self->config, &self->ring, diag);

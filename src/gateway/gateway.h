@@ -37,6 +37,10 @@ typedef struct gateway_options {
 } gateway_options;
 
 bay_err gateway_new(const gateway_options *options, gateway **out, bay_diag *diag) BAY_MUST_CHECK;
+/* check.c: adds to the report what gateway_new would refuse, without opening anything; true in
+ * `out_is_local` where only this machine could reach it. BAY_ERR_NOMEM. */
+bay_err gateway_check(const gateway_options *options, config_report *report,
+                      bool *out_is_local) BAY_MUST_CHECK;
 /* Until SIGTERM or SIGINT (then drains), or the end of stdin. */
 bay_err gateway_run(gateway *self) BAY_MUST_CHECK;
 void gateway_stop(gateway *self); /* as SIGTERM; any thread */

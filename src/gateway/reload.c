@@ -599,7 +599,8 @@ void gateway_reload(gateway *self)
         reload_failed(self, BAY_ERR_NOMEM, "out of memory", NULL);
         return;
     }
-    bay_err err = config_load_file(self->options.config_path, &next, report);
+    bay_err err =
+        config_load_file(self->options.config_path, !self->options.on_stdio, &next, report);
     if (err != BAY_OK) {
         reload_failed(self, err, "", report);
         mem_free(report);

@@ -157,6 +157,8 @@ bay_err gateway_check_listening(gateway *self, bay_diag *diag) BAY_MUST_CHECK;
 bay_err gateway_check_reload(const gateway *self, const config *next,
                              bay_diag *diag) BAY_MUST_CHECK;
 config_list gateway_addresses(const gateway *self);
+/* gateway.c: the certificate, where there is one. BAY_ERR_TLS and others, with `diag`. */
+bay_err gateway_open_tls(gateway *self, bay_diag *diag) BAY_MUST_CHECK;
 /* The keys whose values in `next` are used from the next start on. Returns their number. */
 enum { GATEWAY_LATER_KEYS = 9 };
 size_t gateway_later_keys(const gateway *self, const config *next,

@@ -218,6 +218,82 @@ static void every_address_is_named(void **state)
     unlink(path);
 }
 
+static void an_entry_that_matches_nothing_is_told(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/patchbay-cli-XXXXXX";
+    char text[5000];
+    int file = mkstemp(path);
+    int len = snprintf(text, sizeof(text),
+                       "listen: 127.0.0.1:0\nmcpServers:\n  one:\n    command: %s\n    args: "
+                       "[--serve, well]\n    expose: {tools: [a, bb]}\n    rename: {a: c}\n",
+                       self_path);
+    assert_int_equal(write(file, text, (size_t)len), len);
+    close(file);
+    const char *const argv[] = {binary, "serve", "-c", path, NULL};
+    start(&result, argv);
+    follow(&result, "server \"one\" offers nothing by the name of expose.tools \"bb\": check");
+    end_gateway(&result);
+    unlink(path);
+}
+
+/* ---- check ----------------------------------------------------------------------------------- */
+
+static void a_good_configuration_is_explained(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/patchbay-cli-XXXXXX";
+    write_config(path, "listen: 127.0.0.1:8930\nprofiles:\n  p: {servers: [one]}\n");
+    PATCHBAY("check", "-c", path);
+    assert_int_equal(result.code, 0);
+    assert_string_equal(result.err, "");
+    assert_has(result.out, "listens   http://127.0.0.1:8930/mcp\n"
+                           "          only this machine can reach it\n"
+                           "callers   whoever reaches it\n"
+                           "servers   one ");
+    assert_has(result.out, "names     one.TOOL\nprofiles  /mcp/@p              one\n"
+                           "sessions  end with the gateway\ngood: 0 errors, 0 warnings\n");
+    assert_null(strstr(result.out, "--serve")); /* arguments may be secrets */
+    PATCHBAY("check", "--json", "-c", path);
+    assert_int_equal(result.code, 0);
+    assert_has(result.out, "\"good\":true,\"errors\":0,\"warnings\":0,\"messages\":[],"
+                           "\"listen\":[\"127.0.0.1:8930\"],\"local\":true,\"issuers\":[],"
+                           "\"apiKeys\":false,\"certificates\":false,\"rules\":0,\"servers\":[{");
+    unlink(path);
+}
+
+static void all_mistakes_are_told_at_once(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/patchbay-cli-XXXXXX";
+    write_config(path, "lisen: x\ntimeouts: {call: soon}\nstore: /no/such/folder/s.db\n"
+                       "agents:\n  b: {url: 'https://a.example/', tls: {ca: /no/ca.pem}}\n");
+    PATCHBAY("check", "-c", path);
+    assert_ended(6, "refused: 3 errors, 1 warning\n");
+    assert_has(result.err, ":1: unknown key \"lisen\": did you mean \"listen\"?\n");
+    assert_has(result.err, ":2: timeouts.call needs ");
+    assert_has(result.err, ":3: store: no file can be made in \"/no/such/folder\": ");
+    assert_has(result.err,
+               ":5: warning: agents.b.tls.ca: the file \"/no/ca.pem\" cannot be read: ");
+    PATCHBAY("serve", "-c", path); /* says the same */
+    assert_int_equal(result.code, 6);
+    assert_has(result.err, ":3: store: no file can be made in ");
+    PATCHBAY("stdio", "-c", path); /* looks for no files */
+    assert_int_equal(result.code, 6);
+    assert_has(result.err, ":1: unknown key ");
+    assert_null(strstr(result.err, "store: "));
+    PATCHBAY("check", "--json", "-c", path);
+    assert_int_equal(result.code, 6);
+    assert_string_equal(result.err, "");
+    assert_has(result.out, "\"good\":false,\"errors\":3,\"warnings\":1,\"messages\":[{\"line\":1,"
+                           "\"severity\":\"error\",\"text\":\"unknown key ");
+    assert_null(strstr(result.out, "\"listen\":["));
+    PATCHBAY("check", "-c", "/no/such/file.yaml");
+    assert_ended(6, "refused: 1 error, 0 warnings\n");
+    assert_has(result.err, "/no/such/file.yaml: cannot be opened: ");
+    unlink(path);
+}
+
 /* ---- list ------------------------------------------------------------------------------------ */
 
 /* Controls but newlines (colours are of ours: without them), and what is not seen. */
@@ -269,6 +345,15 @@ static void lists_of_every_kind_and_page(void **state)
                     "prompts\n"
                     "  greet  who  greet\n");
     assert_string_equal(result.err, "");
+}
+
+static void a_command_in_one_word(void **state)
+{
+    (void)state;
+    char target[5000];
+    (void)snprintf(target, sizeof(target), "stdio:'%s' --serve \"well\"", self_path);
+    PATCHBAY("call", target, "fails");
+    assert_ended(1, "no luck\n");
 }
 
 static void lists_for_programs(void **state)
@@ -460,6 +545,11 @@ static void over_http_too(void **state)
     assert_null(strstr(result.out, "hunter2"));
     PATCHBAY("read", url, "x:y");
     assert_ended(1, "");
+    memcpy(strstr(url, "/mcp"), "/cpm", strlen("/cpm"));
+    PATCHBAY("list", url);
+    assert_int_equal(result.code != 0, 1);
+    assert_has(result.err, "HTTP status 404");
+    assert_has(result.err, "most servers are at a path that ends in /mcp");
     kill(server.pid, SIGTERM);
     finish(&server);
     assert_int_equal(server.code, 0);
@@ -650,6 +740,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_profile_is_served_over_stdio),
         cmocka_unit_test(a_gateway_for_everybody_is_opened_on_purpose),
         cmocka_unit_test(every_address_is_named),
+        cmocka_unit_test(an_entry_that_matches_nothing_is_told),
+        cmocka_unit_test(a_good_configuration_is_explained),
+        cmocka_unit_test(all_mistakes_are_told_at_once),
+        cmocka_unit_test(a_command_in_one_word),
         cmocka_unit_test(lists_of_every_kind_and_page),
         cmocka_unit_test(lists_for_programs),
         cmocka_unit_test(a_modern_server_lists_too),

@@ -243,7 +243,7 @@ static inline bay_err rig_make(gateway_rig *self, const char *settings,
     (void)unlink(self->go);
     assert_int_equal(setenv("BAD_SERVER_TALLY", self->tally, 1), 0);
     rig_configure(self, settings);
-    bay_err err = config_load_file(self->path, &self->config, report);
+    bay_err err = config_load_file(self->path, false, &self->config, report);
     if (err != BAY_OK) {
         print_error("%s\n", report->messages[0].text);
     }

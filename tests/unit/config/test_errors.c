@@ -529,11 +529,12 @@ static void a_file_that_cannot_be_read_says_why(void **state)
     (void)state;
     const config *self = NULL;
     config_report report;
-    assert_int_equal(config_load_file("/nonexistent/x.yaml", &self, &report), BAY_ERR_NOT_FOUND);
+    assert_int_equal(config_load_file("/nonexistent/x.yaml", false, &self, &report),
+                     BAY_ERR_NOT_FOUND);
     assert_report(&report, "missing", "/nonexistent/x.yaml: cannot be opened: No such file *");
-    assert_int_equal(config_load_file("/", &self, &report), BAY_ERR_IO);
+    assert_int_equal(config_load_file("/", false, &self, &report), BAY_ERR_IO);
     assert_report(&report, "folder", "/: cannot be read: Is a directory: *");
-    assert_int_equal(config_load_file("/dev/zero", &self, &report), BAY_ERR_LIMIT);
+    assert_int_equal(config_load_file("/dev/zero", false, &self, &report), BAY_ERR_LIMIT);
     assert_null(self);
 }
 

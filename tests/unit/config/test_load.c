@@ -368,7 +368,7 @@ static void a_file_is_read_with_the_process_environment(void **state)
     setenv("PATCHBAY_TEST_COMMAND", "from the environment", 1);
     const config *self = NULL;
     config_report report;
-    assert_int_equal(config_load_file(path, &self, &report), BAY_OK);
+    assert_int_equal(config_load_file(path, false, &self, &report), BAY_OK);
     assert_str(self->servers[0].command, "from the environment");
     config_free(self);
     unlink(path);

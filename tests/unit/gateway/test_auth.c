@@ -608,7 +608,8 @@ static void a_reload_changes_who_comes_in(void **state)
     rig_configure(&self, "{" TIMES "'auth':{'issuers':{'acme':{'url':'" ISSUER
                          "','keys':'/nowhere/keys.json'}}}," SERVERS "}");
     rig_ask_reload(&self);
-    wait_until(rig_log_count("auth.issuers.acme.keys: /nowhere/keys.json cannot be read") == 1);
+    wait_until(rig_log_count("auth.issuers.acme.keys: the file \"/nowhere/keys.json\" cannot be "
+                             "read") == 1);
     it = call(&self, "/mcp", "a.echo", "");
     expect(&it, 401, "resource_metadata");
     rig_close(&self);

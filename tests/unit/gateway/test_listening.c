@@ -7,7 +7,10 @@
 #define TIMES                                                                                      \
     "'timeouts':{'drain':'50ms','terminate':'50ms','kill':'50ms','settle':'20s'},"                 \
     "'limits':{'sessions':100},"
-#define TLS "'tls':{'certificate':'c','key':'k','clientCa':'c','requireClientCertificate':true},"
+/* Files that can be read, and that nobody gets so far as to read. */
+#define TLS                                                                                        \
+    "'tls':{'certificate':'/dev/null','key':'/dev/null','clientCa':'/dev/null',"                   \
+    "'requireClientCertificate':true},"
 
 static void expect_refusal(const char *settings, const gateway_options *asked, bay_err wanted,
                            const char *part)

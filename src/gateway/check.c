@@ -1,0 +1,49 @@
+/* What a gateway would refuse at its start of a configuration that is well formed: who could reach
+ * it, certificates and keys of issuers that are none, a lock file that cannot be read. Nothing is
+ * listened on, started or written. */
+#include <stdio.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "gateway/worker.h"
+
+static void report_add(config_report *report, uint32_t line, const char *key, const bay_diag *diag)
+{
+    char text[sizeof(diag->text) + 16];
+    (void)snprintf(text, sizeof(text), "%s%s", key, diag->text);
+    config_report_error(report, line, text);
+}
+
+bay_err gateway_check(const gateway_options *options, config_report *report, bool *out_is_local)
+{
+    gateway *self = mem_zalloc(sizeof(*self));
+    bay_diag diag = {0};
+    if (self == NULL) {
+        return BAY_ERR_NOMEM;
+    }
+    self->options = *options;
+    self->config = self->started = options->config;
+    bay_err err = gateway_check_listening(self, &diag);
+    if (err == BAY_OK) {
+        *out_is_local = self->is_local;
+    } else {
+        report_add(report, self->config->listen_line, "listen: ", &diag);
+    }
+    diag = (bay_diag){0};
+    if (gateway_open_tls(self, &diag) != BAY_OK) {
+        report_add(report, self->config->tls.line, "tls: ", &diag);
+    }
+    diag = (bay_diag){0};
+    if (gateway_auth_new(self->config, NULL, &self->auth, &diag) != BAY_OK) {
+        report_add(report, 0, "", &diag);
+    }
+    diag = (bay_diag){0};
+    if (gateway_pins_configure(self, self->config, &diag) != BAY_OK) {
+        report_add(report, 0, "pins.file: ", &diag);
+    }
+    trust_pins_unref(self->pins);
+    gateway_auth_unref(self->auth);
+    tls_free(self->tls);
+    mem_free(self);
+    return BAY_OK;
+}
