@@ -10,9 +10,11 @@ enum {
     UNUSED_MOST_LOOKS = 1000000 /* entries by items; above it nothing is looked for */
 };
 
-/* Appends `expose.tools "git_lgo", rename "git_dif"` and the like; nothing where each entry matches
- * something. `listings`: what the server offers; NULL: nothing of the kind. Returns how many match
+/* Appends `expose.tools "git_lgo", policy.rules.2.deny "git.dif"` and the like; nothing where each
+ * entry matches something. Of rules and profiles, those patterns of tools and prompts count that
+ * begin with the server's name, written out. `listings`: what the server offers; NULL: nothing of the kind. Returns how many match
  * nothing. */
-size_t unused_find(const config_server *server, listing *const listings[LISTING_KINDS], buf *out);
+size_t unused_find(const config *settings, const config_server *server,
+                   listing *const listings[LISTING_KINDS], buf *out);
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/shown.h"
 #include "base/str.h"
+#include "cli/check_rules.h"
 #include "cli/commands.h"
 #include "cli/print.h"
 #include "cli/say.h"
@@ -99,11 +100,11 @@ static void put_access(check *self)
         between = ", ";
     }
     buf_str(&self->text, between[0] == '\0' ? STR("whoever reaches it") : STR(""));
-    if (settings->rules != NULL) {
-        buf_printf(&self->text, "; %zu rule%s what they may", settings->policy.rules.count,
-                   settings->policy.rules.count == 1 ? " says" : "s say");
-    }
     buf_char(&self->text, '\n');
+    if (settings->rules != NULL) {
+        put_title(self, "rules");
+        check_put_rules(settings, &self->text);
+    }
 }
 
 static void put_row(check *self, size_t index, const char *title, bay_str name, bay_str what)
@@ -252,8 +253,7 @@ static void write_access(const config *settings, json_writer *out)
     json_put_bool(out, auth->api_keys);
     json_key_lit(out, "certificates");
     json_put_bool(out, auth->certificates || settings->tls.require_client_certificate);
-    json_key_lit(out, "rules");
-    json_put_uint(out, settings->policy.rules.count);
+    check_write_rules(settings, out);
 }
 
 static void write_served(const check *self, json_writer *out)

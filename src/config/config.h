@@ -93,6 +93,7 @@ typedef enum config_pin {
 typedef struct config_pins {
     bay_str file;
     config_pin mode; /* never AUTO */
+    uint32_t line;   /* 0: the defaults */
 } config_pins;
 
 /* Contracts that the gateway runs by itself, and what becomes of a server whose contracts fail. */

@@ -534,10 +534,12 @@ static void apply_root(config_loader *loader, const config_node *root, config *s
 {
     const config_node *listen = config_member(root, "listen");
     const config_node *tls = config_member(root, "tls");
+    const config_node *pins = config_member(root, "pins");
     loader->is_host_file = looks_like_host_file(root);
     config_apply_map(loader, CONFIG_SCOPE_TOP, root, self);
     self->listen_line = listen != NULL ? listen->line : 0;
     self->tls.line = tls != NULL ? tls->line : 0;
+    self->pins.line = pins != NULL ? pins->line : 0;
     if (loader->err == BAY_OK) {
         config_check_top(loader, root, self, loader->report->errors == 0);
         config_check_top_files(loader, root, self);

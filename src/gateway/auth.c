@@ -51,6 +51,12 @@ static bay_err issuer_new(const config_issuer *from, oauth_state *state, oauth_i
     bay_diag why = {.text = ""};
     buf_init(&keys, JOSE_KEYSET_BYTES);
     bay_err err = is_file(from->keys) ? read_keys(from, &keys, diag) : BAY_OK;
+    if (err == BAY_OK && is_file(from->keys) && !str_starts(str_trim(buf_view(&keys)), STR("{"))) {
+        err = diag_set(diag, BAY_ERR_SYNTAX,
+                       "auth.issuers.%.*s.keys: the file \"%.*s\" holds no keys: it must be a JWK "
+                       "set, as {\"keys\":[…]}",
+                       BAY_STR(from->name), BAY_STR(from->keys));
+    }
     if (err == BAY_OK) {
         oauth_issuer_options options = {.url = from->url,
                                         .keys = is_file(from->keys) ? buf_view(&keys) : from->keys,
@@ -65,6 +71,14 @@ static bay_err issuer_new(const config_issuer *from, oauth_state *state, oauth_i
                                        why.text[0] != '\0' ? why.text : bay_err_text(err));
     }
     buf_fini(&keys);
+    return err;
+}
+
+bay_err gateway_auth_check_issuer(const config_issuer *issuer, bay_diag *diag)
+{
+    oauth_issuer *made = NULL;
+    bay_err err = issuer_new(issuer, NULL, &made, diag);
+    oauth_issuer_unref(made);
     return err;
 }
 

@@ -14,6 +14,22 @@ static void report_add(config_report *report, uint32_t line, const char *key, co
     config_report_error(report, line, text);
 }
 
+/* False after telling which cannot be used. */
+static bool check_issuers(const config *settings, config_report *report)
+{
+    size_t before = report->errors;
+    for (size_t i = 0; i <= settings->profile_count; i++) {
+        const config_auth *auth = i == 0 ? &settings->auth : &settings->profiles[i - 1].auth;
+        for (size_t k = 0; k < auth->issuer_count; k++) {
+            bay_diag diag = {0};
+            if (gateway_auth_check_issuer(&auth->issuers[k], &diag) != BAY_OK) {
+                report_add(report, auth->issuers[k].line, "", &diag);
+            }
+        }
+    }
+    return report->errors == before;
+}
+
 bay_err gateway_check(const gateway_options *options, config_report *report, bool *out_is_local)
 {
     gateway *self = mem_zalloc(sizeof(*self));
@@ -34,12 +50,13 @@ bay_err gateway_check(const gateway_options *options, config_report *report, boo
         report_add(report, self->config->tls.line, "tls: ", &diag);
     }
     diag = (bay_diag){0};
-    if (gateway_auth_new(self->config, NULL, &self->auth, &diag) != BAY_OK) {
+    if (check_issuers(self->config, report) &&
+        gateway_auth_new(self->config, NULL, &self->auth, &diag) != BAY_OK) {
         report_add(report, 0, "", &diag);
     }
     diag = (bay_diag){0};
     if (gateway_pins_configure(self, self->config, &diag) != BAY_OK) {
-        report_add(report, 0, "pins.file: ", &diag);
+        report_add(report, self->config->pins.line, "pins.file: ", &diag);
     }
     trust_pins_unref(self->pins);
     gateway_auth_unref(self->auth);

@@ -33,8 +33,8 @@ typedef struct worker_upstream {
     upstream *upstream;
     bool is_proxy;
     listing_fetch fetches[LISTING_KINDS];
-    unsigned fetched;        /* one bit a kind: it has been tried */
-    uint64_t searched_rules; /* those that were searched for entries that match nothing; 0: none */
+    unsigned fetched; /* one bit a kind: it has been tried */
+    bool is_searched; /* the configuration, for entries that match nothing */
     worker_upstream_answer
         first_answers[MCP_CHANGE_RESOURCES + 1]; /* by mcp_change: of two lists that answer
                                                             one announcement, the first */

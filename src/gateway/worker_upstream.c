@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "catalog/filter.h"
 #include "catalog/unused.h"
 #include "gateway/agents.h"
 #include "gateway/contract_runner.h"
@@ -144,24 +143,25 @@ static void take_list_change(endpoint *at, void *context)
     }
 }
 
-/* Once for each set of rules, when the lists are there: what is spelt wrongly in the configuration
- * shows in no other way. One worker tells it for all. */
+/* Once for each configuration, when the lists are there: what is spelt wrongly in it shows in no
+ * other way. One worker tells it for all. */
 static void warn_unused(worker_upstream *self)
 {
     const config_server *server = upstream_config(self->upstream);
     listing *listings[LISTING_KINDS];
-    bool is_known = self->worker->index == 0 && self->fetched == (1u << LISTING_KINDS) - 1;
+    bool is_known = self->worker->index == 0 && !self->is_searched &&
+                    self->fetched == (1u << LISTING_KINDS) - 1;
     for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
         listings[kind] = self->fetches[kind].current;
         is_known = is_known && self->fetches[kind].is_good;
     }
-    if (!is_known || self->searched_rules == filter_rules(server)) {
+    if (!is_known) {
         return;
     }
     buf text;
     buf_init(&text, 4096);
-    self->searched_rules = filter_rules(server);
-    if (unused_find(server, listings, &text) > 0) {
+    self->is_searched = true;
+    if (unused_find(self->config, server, listings, &text) > 0) {
         LOG(LOG_WARN, "catalog",
             "server \"%.*s\" offers nothing by the name of %.*s: check the spelling; "
             "`patchbay list %.*s` shows its names",
@@ -494,6 +494,8 @@ void worker_upstream_replan(worker_upstream *self)
             freshness_replan(&self->freshness, kind, &facts);
         }
     }
+    self->is_searched = false; /* by what its new configuration names */
+    warn_unused(self);
 }
 
 bay_err worker_upstreams_set(worker *self, worker_upstream **upstreams, size_t count)

@@ -256,9 +256,37 @@ static void a_good_configuration_is_explained(void **state)
     assert_null(strstr(result.out, "--serve")); /* arguments may be secrets */
     PATCHBAY("check", "--json", "-c", path);
     assert_int_equal(result.code, 0);
-    assert_has(result.out, "\"good\":true,\"errors\":0,\"warnings\":0,\"messages\":[],"
-                           "\"listen\":[\"127.0.0.1:8930\"],\"local\":true,\"issuers\":[],"
-                           "\"apiKeys\":false,\"certificates\":false,\"rules\":0,\"servers\":[{");
+    assert_has(result.out,
+               "\"good\":true,\"errors\":0,\"warnings\":0,\"messages\":[],"
+               "\"listen\":[\"127.0.0.1:8930\"],\"local\":true,\"issuers\":[],"
+               "\"apiKeys\":false,\"certificates\":false,\"default\":\"allow\",\"rules\":[],"
+               "\"servers\":[{");
+    unlink(path);
+}
+
+static void who_may_what_is_told(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/patchbay-cli-XXXXXX";
+    write_config(path,
+                 "groups:\n  ops: {subject: [ada]}\npolicy:\n  default: deny\n  rules:\n"
+                 "    - allow: [one.a, 'prompt:one.*']\n      who: {group: ops, scopes: [r, w], "
+                 "header: {X-Key: hunter2}}\n      args: {/path: {prefix: /hunter2/}}\n"
+                 "    - deny: '*.drop_*'\n");
+    PATCHBAY("check", "-c", path);
+    assert_int_equal(result.code, 0);
+    assert_has(result.out,
+               "rules     what no rule is about is denied, and is not there\n"
+               "          line 6   allow   one.a, prompt:one.* for scopes r, w; group ops; header "
+               "X-Key, if args /path\n"
+               "          line 9   deny    *.drop_* for everybody\n");
+    assert_null(strstr(result.out, "hunter2")); /* values may be secrets */
+    PATCHBAY("check", "--json", "-c", path);
+    assert_int_equal(result.code, 0);
+    assert_has(result.out, "\"default\":\"deny\",\"rules\":[{\"line\":6,\"effect\":\"allow\","
+                           "\"about\":[\"one.a\",\"prompt:one.*\"],\"who\":\"scopes r, w; group "
+                           "ops; header X-Key\",\"if\":\"args /path\"},{\"line\":9,");
+    assert_null(strstr(result.out, "hunter2"));
     unlink(path);
 }
 
@@ -742,6 +770,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_address_is_named),
         cmocka_unit_test(an_entry_that_matches_nothing_is_told),
         cmocka_unit_test(a_good_configuration_is_explained),
+        cmocka_unit_test(who_may_what_is_told),
         cmocka_unit_test(all_mistakes_are_told_at_once),
         cmocka_unit_test(a_command_in_one_word),
         cmocka_unit_test(lists_of_every_kind_and_page),

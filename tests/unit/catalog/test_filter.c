@@ -268,9 +268,34 @@ static void entries_that_match_nothing_are_found(void **state)
         buf_init(&said, 4096);
         (void)snprintf(text, sizeof(text), "mcpServers: {a: {command: x, %s}}", cases[i].settings);
         const config *made = testing_config(text);
-        size_t count = unused_find(&made->servers[0], offered, &said);
+        size_t count = unused_find(made, &made->servers[0], offered, &said);
         assert_text(buf_view(&said), cases[i].said);
         assert_true((count > 0) == (cases[i].said[0] != '\0'));
+        buf_fini(&said);
+        config_free(made);
+    }
+    static const struct {
+        const char *settings;
+        const char *said;
+    } rules[] = {
+        {"policy: {default: deny, rules: [{allow: [a.git_log, a.git_lgo]}, {deny: 'tool:a.x*'}]}",
+         "policy.rules.1.allow \"a.git_lgo\", policy.rules.2.deny \"tool:a.x*\""},
+        {"policy: {default: allow, rules: [{deny: 'prompt:a.git_log'}, {deny: 'a.note'}]}",
+         "policy.rules.1.deny \"prompt:a.git_log\", policy.rules.2.deny \"a.note\""},
+        {"policy: {default: deny, rules: [{allow: ['a.git_*', 'prompt:a.n*', '*.drop_*', "
+         "'a*.y']}]}",
+         ""},
+        {"profiles: {p: {tools: [a.git_lgo, 'a.*'], hide: [a.note, a.log]}}",
+         "profiles.p.tools \"a.git_lgo\", profiles.p.hide \"a.log\""},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
+        char text[512];
+        buf said;
+        buf_init(&said, 4096);
+        (void)snprintf(text, sizeof(text), "mcpServers: {a: {command: x}}\n%s", rules[i].settings);
+        const config *made = testing_config(text);
+        (void)unused_find(made, &made->servers[0], offered, &said);
+        assert_text(buf_view(&said), rules[i].said);
         buf_fini(&said);
         config_free(made);
     }
