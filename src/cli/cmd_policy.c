@@ -572,7 +572,7 @@ int cmd_policy(const cli_arguments *arguments)
 {
     const char *path;
     const config *settings = NULL;
-    if (cli_load_config(arguments, &path, &settings) != BAY_OK) {
+    if (cli_load_config(arguments, false, &path, &settings) != BAY_OK) {
         return CLI_EXIT_CONFIG;
     }
     cli_exit code = CLI_EXIT_CONFIG;
