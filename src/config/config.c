@@ -89,6 +89,7 @@ void config_free(const config *self)
         return;
     }
     policy_rules_unref(object->public.rules);
+    policy_tools_unref(object->public.tools);
     config_pool_fini(&object->pool);
     mem_free(object);
 }

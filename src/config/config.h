@@ -15,6 +15,7 @@
 #include "patchbay/types.h"
 #include "policy/rules.h"
 #include "policy/scan.h"
+#include "policy/tools.h"
 
 enum {
     CONFIG_FILE_BYTES = 4 * 1024 * 1024,
@@ -391,10 +392,23 @@ typedef struct config_rules {
 typedef enum config_default { CONFIG_DENY, CONFIG_ALLOW } config_default;
 typedef enum config_locked { CONFIG_LOCKED_SHOW, CONFIG_LOCKED_HIDE } config_locked;
 
+/* How tools are called whose shown names match a pattern. */
+typedef struct config_tool {
+    bay_str name; /* the pattern */
+    uint32_t line;
+    policy_idempotency idempotency;
+} config_tool;
+
+typedef struct config_tools {
+    const config_tool *at;
+    size_t count;
+} config_tools;
+
 typedef struct config_policy {
     config_default fallback;
     config_locked locked;
     config_rules rules;
+    config_tools tools;
 } config_policy;
 
 typedef enum config_agent_version {
@@ -484,7 +498,8 @@ typedef struct config {
     size_t agent_count;
     config_groups groups;
     config_policy policy;
-    policy_rules *rules; /* the same, ready to decide; NULL: there is no policy */
+    policy_rules *rules; /* the same, ready to decide; NULL: there are no rules */
+    policy_tools *tools; /* and policy.tools; NULL: there are none */
 } config;
 
 /* What loading found. `line` is 0 where no line is to blame. */

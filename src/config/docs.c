@@ -263,7 +263,9 @@ static void put_named(json_writer *json, const config_key *key)
     put_several(json, key, true);
     json_key_lit(json, "propertyNames");
     json_open_object(json);
-    put_pair(json, STR("pattern"), STR("^[A-Za-z0-9_-]{1,64}$"));
+    put_pair(json, STR("pattern"),
+             config_key_section(key) == CONFIG_SCOPE_TOOL ? STR("^.{1,1024}$")
+                                                          : STR("^[A-Za-z0-9_-]{1,64}$"));
     json_close_object(json);
     json_key_lit(json, "additionalProperties");
     json_open_object(json);

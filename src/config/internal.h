@@ -42,6 +42,8 @@ typedef enum config_scope {
     CONFIG_SCOPE_POLICY,
     CONFIG_SCOPE_RULE,
     CONFIG_SCOPE_WHO,
+    CONFIG_SCOPE_TOOL,
+    CONFIG_SCOPE_IDEMPOTENCY,
     CONFIG_SCOPE_LOG,
     CONFIG_SCOPE_LIMITS,
     CONFIG_SCOPE_TIMEOUTS,
@@ -282,7 +284,7 @@ void config_apply_tests(config_loader *loader, const config_key *key, const conf
                         config_tests *field);
 void config_apply_rules(config_loader *loader, const config_key *key, const config_node *node,
                         config_rules *field);
-/* After all else: makes self->rules. */
+/* After all else: makes self->rules and self->tools. */
 void config_check_policy(config_loader *loader, const config_node *root, config *self);
 
 typedef struct config_object {

@@ -26,6 +26,8 @@ static const char config_protocols[] = "auto|legacy|modern"
 #define CONFIG_STRUCT_POLICY config_policy
 #define CONFIG_STRUCT_RULE config_rule
 #define CONFIG_STRUCT_WHO config_who
+#define CONFIG_STRUCT_TOOL config_tool
+#define CONFIG_STRUCT_IDEMPOTENCY policy_idempotency
 #define CONFIG_STRUCT_LOG config_log
 #define CONFIG_STRUCT_LIMITS config_limits
 #define CONFIG_STRUCT_TIMEOUTS config_timeouts
@@ -76,6 +78,8 @@ const config_scope_row config_scopes[CONFIG_SCOPE_COUNT] = {
     SCOPE(POLICY, "policy"),
     SCOPE(RULE, "policy.rules.N"),
     SCOPE(WHO, "policy.rules.N.who"),
+    SCOPE(TOOL, "policy.tools.PATTERN"),
+    SCOPE(IDEMPOTENCY, "policy.tools.PATTERN.idempotency"),
     SCOPE(LOG, "log"),
     SCOPE(LIMITS, "limits"),
     SCOPE(TIMEOUTS, "timeouts"),

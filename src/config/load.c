@@ -300,7 +300,14 @@ static void apply_row(config_loader *loader, const config_key *key, const config
         loader->err = config_pool_err(&loader->kept);
         return;
     }
-    if (!config_is_name(row->name)) {
+    bool is_pattern =
+        scope == CONFIG_SCOPE_TOOL && row->name.len > 0 && row->name.len <= POLICY_PATTERN_BYTES;
+    if (scope == CONFIG_SCOPE_TOOL && !is_pattern) {
+        config_error(loader, node->line, "%s: a pattern has 1 to %d bytes", loader->path,
+                     POLICY_PATTERN_BYTES);
+        return;
+    }
+    if (!is_pattern && !config_is_name(row->name)) {
         config_error(loader, node->line,
                      "%s: \"%s\" cannot be a name: use 1 to %d letters, digits, _ and -",
                      loader->path, config_quote(row->name).text, CONFIG_NAME_BYTES);

@@ -401,12 +401,78 @@ static const config_node *member_of(const config_node *node, const char *name)
     return at;
 }
 
+static void check_idempotency(const rule_maker *self, const config_node *node,
+                              const policy_idempotency *how)
+{
+    if (how->argument.len > 0 && how->argument.at[0] != '/') {
+        config_error(self->loader, config_line_of(node, "argument"),
+                     "%s.argument: write a JSON pointer, such as /reference", self->place);
+    }
+    if (how->header.len > 0 && !header_name_is_valid(how->header)) {
+        config_error(self->loader, config_line_of(node, "header"),
+                     "%s.header: \"%s\" cannot name a header field", self->place,
+                     config_quote(how->header).text);
+    }
+}
+
+static void make_tool(rule_maker *self, const config_node *node, const config_tool *tool,
+                      policy_tools *tools)
+{
+    const config_node *idempotency = member_of(node, "idempotency");
+    policy_tool settings = {.idempotency = idempotency != NULL ? &tool->idempotency : NULL};
+    size_t other;
+    check_pattern(self, tool->line, "tools", tool->name);
+    if (idempotency != NULL) {
+        char place[CONFIG_NAME_BYTES + 48];
+        (void)snprintf(place, sizeof(place), "policy.tools.%s.idempotency",
+                       config_quote(tool->name).text);
+        rule_maker inner = *self;
+        inner.place = place;
+        check_idempotency(&inner, idempotency, &tool->idempotency);
+    }
+    bay_err err = policy_tools_add(tools, tool->name, &settings, &other);
+    if (err == BAY_ERR_DUPLICATE) {
+        config_error(self->loader, tool->line,
+                     "policy.tools: \"%s\" and \"%s\" are equally specific, match the same names "
+                     "and differ: make one of them more specific, or write the setting in both "
+                     "alike",
+                     config_quote(tool->name).text,
+                     config_quote(policy_tools_pattern(tools, other)).text);
+    } else if (err != BAY_OK) {
+        self->loader->err = err;
+    }
+}
+
+/* Each row was read from the node at its place. */
+static void make_tools(config_loader *loader, const config_node *section, config *self)
+{
+    const config_tools *rows = &self->policy.tools;
+    rule_maker maker = {.loader = loader, .config = self, .place = "policy"};
+    if (rows->count == 0 || section == NULL) {
+        return;
+    }
+    if (policy_tools_new(&self->tools) != BAY_OK) { /* config_free gives it back */
+        loader->err = BAY_ERR_NOMEM;
+        return;
+    }
+    const config_node *node = section->first;
+    for (size_t i = 0; i < rows->count && node != NULL && loader->err == BAY_OK; i++) {
+        make_tool(&maker, node, &rows->at[i], self->tools);
+        node = node->next;
+    }
+}
+
 /* Nothing is on that is not configured: without `policy` there are no rules. */
 void config_check_policy(config_loader *loader, const config_node *root, config *self)
 {
     const config_policy *policy = &self->policy;
     const config_node *section = member_of(root, "policy");
     if (section == NULL || section->kind != CONFIG_NODE_MAP) {
+        return;
+    }
+    make_tools(loader, member_of(section, "tools"), self);
+    if (member_of(section, "rules") == NULL && member_of(section, "default") == NULL &&
+        self->tools != NULL) {
         return;
     }
     if (member_of(section, "default") == NULL) {

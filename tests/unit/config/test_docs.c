@@ -69,6 +69,9 @@ static void the_schema_is_json_and_knows_every_key(void **state)
         [CONFIG_SCOPE_POLICY] = "/properties/policy",
         [CONFIG_SCOPE_RULE] = "/properties/policy/properties/rules/items",
         [CONFIG_SCOPE_WHO] = "/properties/policy/properties/rules/items/properties/who",
+        [CONFIG_SCOPE_TOOL] = "/properties/policy/properties/tools/additionalProperties",
+        [CONFIG_SCOPE_IDEMPOTENCY] = "/properties/policy/properties/tools/additionalProperties"
+                                     "/properties/idempotency",
         [CONFIG_SCOPE_LOG] = "/properties/log",
         [CONFIG_SCOPE_LIMITS] = "/properties/limits",
         [CONFIG_SCOPE_TIMEOUTS] = "/properties/timeouts",

@@ -24,7 +24,23 @@ typedef struct mistake {
     "mcpServers: {a: {command: x}, bill: {command: x}}\n"                                          \
     "groups: {ops: {claims: {/g: {has: o}}}}\npolicy:\n  default: deny\n  rules:\n    - "
 
+#define TOOL "mcpServers: {a: {command: x}}\npolicy:\n  tools:\n    "
+
 static const mistake mistakes[] = {
+    /* policy.tools */
+    {TOOL "b.pay: {idempotency: {}}\n",
+     "patchbay.yaml:4: policy.tools: there is no server or agent \"b\": did you mean \"a\"?"},
+    {TOOL "a.pay: {idempotency: {argument: reference}}\n",
+     "patchbay.yaml:4: policy.tools.a.pay.idempotency.argument: write a JSON pointer, *"},
+    {TOOL "a.pay: {idempotency: {header: 'a b'}}\n",
+     "patchbay.yaml:4: policy.tools.a.pay.idempotency.header: \"a b\" cannot name *"},
+    {TOOL "a.pay: {idempotency: {keep: 721h}}\n",
+     "patchbay.yaml:4: policy.tools.a.pay.idempotency.keep needs *"},
+    {TOOL "a.pay: {idempotent: {}}\n",
+     "patchbay.yaml:4: unknown key \"idempotent\" in policy.tools.a.pay: did you mean *"},
+    {TOOL "a.p*: {idempotency: {}}\n    a.*y: {idempotency: {derive: true}}\n",
+     "patchbay.yaml:5: policy.tools: \"a.*y\" and \"a.p*\" are equally specific, match *"},
+    {TOOL "'': {idempotency: {}}\n", "patchbay.yaml:4: policy.tools: a pattern has 1 to *"},
     /* agents */
     {AGENT "{}\n", "patchbay.yaml:2: agents.a: none of url, card and tools: *"},
     {AGENT "{url: 'http://x/', tools: ['*']}\n", "patchbay.yaml:2: agents.a: more than one of *"},
