@@ -95,6 +95,8 @@ static bay_err derive(seal_key *key)
         [SEAL_PRINCIPAL] = STR_INIT("patchbay principal\x01"),
         [SEAL_PROXY] = STR_INIT("patchbay relay\x01"),
         [SEAL_NONCE] = STR_INIT("patchbay DPoP nonce\x01"),
+        [SEAL_OUTCOME] = STR_INIT("patchbay outcome\x01"),
+        [SEAL_IDEMPOTENCY] = STR_INIT("patchbay idempotency\x01"),
     };
     static const unsigned char salt[SEAL_KEY_BYTES] = {0};
     unsigned char extracted[SEAL_KEY_BYTES];

@@ -27,9 +27,11 @@ enum {
 /* What a key is used for beside sealing: a key of its own is derived for each purpose, so that a
  * digest made for one purpose says nothing about the same text under another. */
 typedef enum seal_purpose {
-    SEAL_PRINCIPAL, /* who owns a stored row (auth/principal_key.h) */
-    SEAL_PROXY,     /* whose the names are that a remote agent gets (agents/scope.h) */
-    SEAL_NONCE,     /* which nonces are ours (auth/dpop.h) */
+    SEAL_PRINCIPAL,   /* who owns a stored row (auth/principal_key.h) */
+    SEAL_PROXY,       /* whose the names are that a remote agent gets (agents/scope.h) */
+    SEAL_NONCE,       /* which nonces are ours (auth/dpop.h) */
+    SEAL_OUTCOME,     /* which stored outcome is a call's (policy/outcomes_store.h) */
+    SEAL_IDEMPOTENCY, /* the key of a call that a server gets (policy/idempotency.h) */
     SEAL_PURPOSES,
 } seal_purpose;
 

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/str.h"
+#include "call/once.h"
 #include "call/target.h"
 
 static const struct {
@@ -141,6 +142,20 @@ static call_verdict stage_deadline(call_context *self, call_target *to, call_ref
     return CALL_GO;
 }
 
+/* Tools alone have settings by which calls are equal. */
+static call_verdict stage_once(call_context *self, call_target *to, call_refusal *out)
+{
+    const call_once *once = self->door->once;
+    return once == NULL || self->kind != CALL_TOOL ? CALL_GO : once->admit(self, to, out);
+}
+
+/* The last one: the call leaves. */
+static call_verdict stage_send(call_context *self, call_target *to, call_refusal *out)
+{
+    (void)to;
+    return self->has_claim ? self->door->once->send(self, out) : CALL_GO;
+}
+
 /* Limits calls that make the server work. Lists come from the catalog and subscriptions persist, so
  * they do not count; methods about a task must reach the server while the task's own call is open.
  */
@@ -153,8 +168,8 @@ static call_verdict stage_concurrency(call_context *self, call_target *to, call_
     return to != NULL && counts[self->kind] ? call_target_take(to, self, out) : CALL_GO;
 }
 
-static const call_stage stages[] = {stage_expiry, stage_scopes,   stage_rules,
-                                    stage_guard,  stage_deadline, stage_concurrency};
+static const call_stage stages[] = {stage_expiry,   stage_scopes, stage_rules,       stage_guard,
+                                    stage_deadline, stage_once,   stage_concurrency, stage_send};
 
 /* ---- the door -------------------------------------------------------------------------------- */
 
@@ -234,6 +249,15 @@ static call_verdict ask_stages(call_context *self, call_target *to, call_refusal
     return verdict;
 }
 
+/* Only its own loop reads has_slot of a call that has never waited. */
+static void leave_target(call_context *self)
+{
+    if (self->has_waited || self->has_slot) {
+        call_target_leave(self->target, self);
+        self->has_waited = false;
+    }
+}
+
 call_verdict call_admit(call_context *self, call_target *to, call_refusal *out)
 {
     CHECK(self->state != CALL_REFUSED && self->state != CALL_OVER);
@@ -243,6 +267,8 @@ call_verdict call_admit(call_context *self, call_target *to, call_refusal *out)
     out->reason = CALL_DENIED;
     out->text[0] = '\0'; /* a refusal without a text gets one below */
     out->scopes = STR("");
+    out->retry_after_ms = 0;
+    out->may_have_run = false;
     bool is_first = self->state == CALL_NEW;
     if (is_first) {
         self->target = call_target_ref(to);
@@ -254,13 +280,21 @@ call_verdict call_admit(call_context *self, call_target *to, call_refusal *out)
     if (verdict == CALL_REFUSE && out->text[0] == '\0') {
         snprintf(out->text, sizeof(out->text), "This call is not allowed.");
     }
-    if (verdict == CALL_REFUSE && !is_first) {
-        call_target_leave(self->target, self);
+    self->has_waited = self->has_waited || verdict == CALL_WAIT;
+    if (verdict == CALL_REFUSE) {
+        leave_target(self);
     }
-    set_state(self, verdict == CALL_GO     ? CALL_ADMITTED
+    set_state(self, verdict == CALL_REFUSE ? CALL_REFUSED
                     : verdict == CALL_WAIT ? CALL_WAITING
-                                           : CALL_REFUSED);
+                                           : CALL_ADMITTED);
     return verdict;
+}
+
+void call_set_outcome(call_context *self, outcome_kind kind, json_val value)
+{
+    if (self->has_claim) {
+        self->door->once->settle(self, kind, value);
+    }
 }
 
 void call_over(call_context *self, call_outcome how)
@@ -273,10 +307,10 @@ void call_over(call_context *self, call_outcome how)
         return;
     }
     set_state(self, CALL_OVER);
-    /* only its own loop reads has_slot after the call has left the queue */
-    if (was == CALL_WAITING || (was == CALL_ADMITTED && self->has_slot)) {
-        call_target_leave(self->target, self);
+    if (self->has_claim) {
+        door->once->leave(self); /* before its turn may come once more */
     }
+    leave_target(self);
     if (door->record != NULL) {
         door->record(door->user, self, was == CALL_REFUSED ? CALL_TURNED_AWAY : how);
     }

@@ -23,11 +23,14 @@
 #include "auth/principal.h"
 #include "base/list.h"
 #include "call/kind.h"
+#include "policy/outcomes.h"
 #include "policy/rules.h"
+#include "policy/tools.h"
 
 typedef struct call_context call_context;
 typedef struct call_door call_door;
 typedef struct call_target call_target; /* call/target.h */
+typedef struct call_once call_once;     /* call/once.h */
 
 typedef enum call_protocol { CALL_MCP, CALL_A2A } call_protocol;
 
@@ -60,6 +63,8 @@ typedef struct call_refusal {
     char text[256]; /* for people and models: what, why, and what to do */
     bay_str
         scopes; /* CALL_SCOPE: those that the call needs; a view that lives as long as the call */
+    uint32_t retry_after_ms; /* when it may be worth trying again; 0: not known */
+    bool may_have_run;       /* an equal call */
 } call_refusal;
 
 const char *call_reason_text(call_reason reason);
@@ -80,19 +85,35 @@ struct call_context {
                                   * door */
     const policy_origin *origin;        /* where it comes from; NULL: unknown */
     void (*resume)(call_context *self); /* the call's turn has come; NULL: the call cannot wait */
+    arena *memory;                      /* of the request; NULL: there is none */
+    const policy_tool_field *fields;    /* header fields that settings of tools name */
+    size_t field_count;
     /* Set by the service before call_admit. */
     uint32_t timeout_ms; /* of the server or of one tool; 0: the door's */
     /* All that the principal must have been granted, separated by single spaces; "": none. The user
      * of this process has every scope. */
     bay_str scopes;
-    policy_name about; /* what rules decide on; without a name: an agent, or the method */
+    policy_name about;  /* what rules decide on; without a name: an agent, or the method */
+    bool is_repeatable; /* it may be carried out twice: a hint of a server that is trusted */
+    /* By the service, once the call was admitted. */
+    bool is_sent; /* the call is on its way to the server: it may be carried out */
+    /* For the service to read. */
+    bay_str upstream_key; /* idempotency key for the server, hexadecimal digits; "": none */
+    bay_str meta_name;    /* the further member of `_meta` that may have the caller's; "": none */
+    outcome_view answer;  /* after CALL_ANSWER */
     /* Private to the door. */
     call_target *target; /* counted; NULL: the service itself */
     call_state state;
-    bool has_slot;         /* counted by its target */
-    bool is_late;          /* its deadline passed while it waited */
-    list_link target_link; /* in the target's queue or, once granted, in the door's */
-    list_link door_link;   /* in door.waiting */
+    bool has_slot;   /* counted by its target */
+    bool is_late;    /* its deadline passed while it waited */
+    bool has_queued; /* it has been in its target's queue */
+    bool has_waited; /* it may be in door.granted */
+    bool has_claim;  /* `claim` has a part in the outcome of equal calls */
+    bool may_repeat; /* the settings of its tool say so */
+    outcome_claim claim;
+    bay_str arguments_digest; /* "": not made yet */
+    list_link target_link;    /* in the target's queue or, once granted, in the door's */
+    list_link door_link;      /* in door.waiting */
 };
 
 /* The door of one loop. Embedded in its owner. */
@@ -109,7 +130,9 @@ struct call_door {
     /* A further stage, for tests and for embedding programs: false refuses, with `out` filled in.
      * May be NULL. */
     bool (*guard)(void *user, const call_context *call, call_refusal *out);
-    policy_index policy; /* the rules; without any the stage does nothing */
+    policy_index policy;      /* the rules; without any the stage does nothing */
+    policy_tools_index tools; /* how tools are called; without any nothing is looked up */
+    call_once *once;          /* calls that are carried out once; borrowed; NULL: none are */
     void *user;
     list waiting;  /* calls, by door_link, oldest first */
     list granted;  /* calls whose turn has come; guarded by the lock of call/target.c */
@@ -126,7 +149,12 @@ void call_door_tick(call_door *self, uint64_t now_ms);
 /* A call arrives. `door` NULL: the call counts as admitted. */
 void call_begin(call_context *self, call_door *door);
 
-typedef enum call_verdict { CALL_REFUSE, CALL_WAIT, CALL_GO } call_verdict;
+typedef enum call_verdict {
+    CALL_REFUSE,
+    CALL_WAIT,
+    CALL_GO,
+    CALL_ANSWER, /* call.answer is the outcome of an equal call, and of this one */
+} call_verdict;
 
 /* Does the call's principal know of it, whatever the arguments are? By the function that admits
  * the call, so that lists show what may be called. POLICY_HIDDEN: it is answered like what there is
@@ -146,7 +174,7 @@ static inline policy_outcome call_shows(const call_context *call, const policy_n
 }
 
 /* Asks the stages, cheapest first: expiry of the principal, its scopes, rules, guard, deadline,
- * concurrency of the target. `to`: the server or agent that is meant; NULL: the service itself
+ * equal calls before, concurrency of the target. `to`: the server or agent that is meant; NULL: the service itself
  * answers. A call that is admitted already goes if `to` is what it was admitted to, and is refused
  * otherwise. A stage that cannot decide refuses.
  * Owns: the call holds a reference to `to` until call_over. */
@@ -157,6 +185,24 @@ static inline bool call_is_admitted(const call_context *self)
 {
     return self->door == NULL || self->state == CALL_ADMITTED;
 }
+
+/* The server's answer to a call that was admitted, before the caller gets it: equal calls get the
+ * same. Without such calls no effect. */
+void call_set_outcome(call_context *self, outcome_kind kind, json_val value);
+
+/* Goes on although its caller has left: its outcome is for the calls that repeat it. */
+static inline bool call_outlives_caller(const call_context *self)
+{
+    return self->has_claim && self->is_sent;
+}
+
+/* The digest of the canonical form of its arguments, made once for a call. A view that lives as long
+ * as the call. Errors: BAY_ERR_NOMEM; BAY_ERR_UNSUPPORTED in a library without OpenSSL. */
+bay_err call_arguments_digest(call_context *self, bay_str *out) BAY_MUST_CHECK;
+
+/* A call that waits has its turn: `resume` runs on its door's loop. Any thread, while the call
+ * waits. */
+void call_ready(call_context *self);
 
 /* Ends the call: releases what the stages reserved and calls `record`. Once for each call_begin. */
 void call_over(call_context *self, call_outcome how);

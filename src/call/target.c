@@ -58,6 +58,17 @@ bay_str call_target_name(const call_target *self)
     return self != NULL ? (bay_str){self->name, self->len} : (bay_str){"", 0};
 }
 
+/* With the lock held. */
+static void push_granted(call_context *call)
+{
+    call_door *door = call->door;
+    list_push(&door->granted, &call->target_link);
+    if (!door->is_awake) {
+        door->is_awake = true;
+        door->wake(door->user);
+    }
+}
+
 /* With the lock held: gives the first call of the queue a slot and notifies its door. */
 static void grant(call_target *self)
 {
@@ -65,15 +76,10 @@ static void grant(call_target *self)
     list_link *link;
     while ((most == 0 || self->used < most) && (link = list_pop(&self->queue)) != NULL) {
         call_context *call = CONTAINER_OF(link, call_context, target_link);
-        call_door *door = call->door;
         self->queued--;
         self->used++;
         call->has_slot = true;
-        list_push(&door->granted, &call->target_link);
-        if (!door->is_awake) {
-            door->is_awake = true;
-            door->wake(door->user);
-        }
+        push_granted(call);
     }
 }
 
@@ -112,7 +118,7 @@ static call_verdict target_take(call_target *self, call_context *call, uint32_t 
     if (call->is_late) {
         return refuse_busy(self, out, "no other call ended in the time that this one may take");
     }
-    if (call->state == CALL_WAITING) {
+    if (call->has_queued) {
         return CALL_WAIT;
     }
     if (most == 0 || (self->used < most && list_is_empty(&self->queue))) {
@@ -124,6 +130,7 @@ static call_verdict target_take(call_target *self, call_context *call, uint32_t 
         return refuse_busy(self, out, "too many calls wait for it");
     }
     self->queued++;
+    call->has_queued = true;
     list_push(&self->queue, &call->target_link);
     return CALL_WAIT;
 }
@@ -131,7 +138,7 @@ static call_verdict target_take(call_target *self, call_context *call, uint32_t 
 call_verdict call_target_take(call_target *self, call_context *call, call_refusal *out)
 {
     uint32_t most = atomic_load_explicit(&self->most, memory_order_relaxed);
-    if (most == 0 && call->state == CALL_NEW) {
+    if (most == 0 && !call->has_queued) {
         return CALL_GO;
     }
     pthread_mutex_lock(&lock);
@@ -143,15 +150,26 @@ call_verdict call_target_take(call_target *self, call_context *call, call_refusa
 void call_target_leave(call_target *self, call_context *call)
 {
     pthread_mutex_lock(&lock);
+    bool is_listed = list_holds(&call->target_link); /* its door has not resumed it yet */
+    list_remove(&call->target_link);
     if (call->has_slot) {
-        list_remove(&call->target_link); /* its door has not resumed it yet */
         call->has_slot = false;
         self->used--;
-    } else if (list_holds(&call->target_link)) {
-        list_remove(&call->target_link);
+    } else if (is_listed && call->has_queued) {
         self->queued--;
     }
-    grant(self);
+    if (self != NULL) {
+        grant(self);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void call_ready(call_context *self)
+{
+    pthread_mutex_lock(&lock);
+    if (!list_holds(&self->target_link)) {
+        push_granted(self);
+    }
     pthread_mutex_unlock(&lock);
 }
 

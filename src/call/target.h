@@ -29,7 +29,8 @@ void call_target_count(call_target *self, uint32_t *out_used, uint32_t *out_wait
 
 /* Takes a slot, or a place in the queue. GO: the call has a slot, or needs none. */
 call_verdict call_target_take(call_target *self, call_context *call, call_refusal *out);
-/* Releases the slot or the place in the queue; no effect without either. */
+/* Releases the slot or the place in the queue, and its turn; no effect without them. `self` may be
+ * NULL: the call is of no target. */
 void call_target_leave(call_target *self, call_context *call);
 /* Removes and returns the next call of this door whose turn has come; NULL: none. */
 call_context *call_door_next(call_door *self);

@@ -119,6 +119,9 @@ static void take_named(endpoint *self, mcp_request *request, listing_kind kind, 
 {
     const catalog_entry *entry = endpoint_find_seen(self, request, kind, request->name);
     if (entry != NULL) {
+        /* mcp 2026-07-28 server/tools: annotations of a server that nobody trusts are untrusted */
+        request->call.is_repeatable =
+            entry->item->is_repeatable && upstream_config(entry->upstream)->trust_hints;
         if (endpoint_admits(request, entry->upstream)) {
             route_to(self, request, entry->upstream, entry->item->key, entry);
         }
@@ -491,6 +494,7 @@ void endpoint_free(endpoint *self)
     if (self == NULL) {
         return;
     }
+    self->is_ending = true;
     if (self->engine != NULL) {
         mcp_server_free(self->engine);
     }

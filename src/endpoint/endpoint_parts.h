@@ -35,6 +35,7 @@ struct endpoint {
     bool is_awaiting;
     uint64_t resumed_until_ms; /* while such a request is taken up again: how long it may wait */
     bool is_settled;
+    bool is_ending; /* nothing outlives its client any more */
     bool has_one_client;
     bool is_searched; /* it lists the meta tools in place of its tools */
     list searches;    /* under way */
@@ -79,6 +80,8 @@ static inline bool endpoint_admits(mcp_request *request, const upstream *to)
 /* endpoint_rules.c */
 enum { ENDPOINT_FULL_BYTES = CONFIG_NAME_BYTES + LISTING_NAME_BYTES + 16 };
 bool endpoint_has_rules(const call_context *call);
+/* Are there settings of tools that its name may have? */
+bool endpoint_has_settings(const call_context *call);
 /* Does the call's principal see the entry? */
 bool endpoint_shows(const endpoint *self, const call_context *call, listing_kind kind,
                     const catalog_entry *entry);

@@ -19,6 +19,11 @@ bool endpoint_has_rules(const call_context *call)
     return call->door != NULL && call->door->policy.rules != NULL;
 }
 
+bool endpoint_has_settings(const call_context *call)
+{
+    return call->door != NULL && call->door->tools.tools != NULL && call->kind == CALL_TOOL;
+}
+
 /* Rules name tools and prompts as "/mcp" shows them, whatever this endpoint shows. A name that is
  * too long is "", and hidden. */
 static policy_name name_of(const endpoint *self, listing_kind kind, bay_str server, bay_str bare,
@@ -103,7 +108,8 @@ const catalog_entry *endpoint_find_seen(const endpoint *self, mcp_request *reque
     char text[ENDPOINT_FULL_BYTES];
     buf scratch = {.at = text, .cap = sizeof(text), .max = sizeof(text)};
     const catalog_entry *entry = endpoint_find(self, kind, shown);
-    if (entry == NULL || !endpoint_has_rules(&request->call)) {
+    bool is_named = endpoint_has_rules(&request->call) || endpoint_has_settings(&request->call);
+    if (entry == NULL || !is_named) {
         return entry;
     }
     const catalog_segment *of = entry->segment;

@@ -195,22 +195,36 @@ static bay_err write_capabilities(endpoint *self, const mcp_request *request, ba
     return text->err == BAY_OK ? arena_dup(request->memory, buf_view(text), out) : text->err;
 }
 
-/* Whom the request came through goes along in `_meta`: over loops, bridges and pipes. */
-static bay_err carry_via(route *self)
+/* What goes along in `_meta`: whom the request came through, over loops, bridges and pipes; and the
+ * key by which the server may know the call again, in place of the client's own. */
+static bay_err carry_meta(route *self)
 {
-    static const bay_str key[] = {STR_INIT(MCP_META_VIA)};
     mcp_request *request = self->request;
     mcp_call_spec *spec = &self->call.spec;
+    bay_str key = request->call.upstream_key;
+    bay_str replaced[3];
+    size_t count = 0;
     json_builder made;
-    if (request->via.len == 0) {
+    if (request->via.len == 0 && key.len == 0) {
         return BAY_OK;
+    }
+    if (request->via.len > 0) {
+        replaced[count++] = STR(MCP_META_VIA);
+    }
+    if (key.len > 0) {
+        replaced[count++] = STR(IDEMPOTENCY_META);
+        if (request->call.meta_name.len > 0) {
+            replaced[count++] = request->call.meta_name;
+        }
     }
     json_writer *out =
         json_builder_init(&made, request->memory, json_raw(spec->meta).len + 8 * VIA_BYTES);
     json_open_object(out);
-    json_put_members(out, spec->meta, key, ARRAY_LEN(key));
-    json_key(out, key[0]);
-    json_put_str(out, request->via);
+    json_put_members(out, spec->meta, replaced, count);
+    for (size_t i = 0; i < count; i++) {
+        json_key(out, replaced[i]);
+        json_put_str(out, i == 0 && request->via.len > 0 ? request->via : key);
+    }
     json_close_object(out);
     return json_builder_end(&made, &spec->meta);
 }
@@ -227,7 +241,7 @@ static bay_err route_describe(route *self)
         .wants_progress = request->progress_token.len > 0,
         .client_info = json_raw(request->client_info),
     };
-    bay_err err = carry_via(self);
+    bay_err err = carry_meta(self);
     if (err == BAY_OK && self->suspended == NULL) {
         err = endpoint_identity(self->endpoint, request, &self->call.affinity.identity);
     }
@@ -277,6 +291,7 @@ void route_send(route *self, upstream *to)
 {
     mcp_request *request = self->request;
     request->user = self;
+    request->call.is_sent = true;
     if (self->call.spec.timeout_ms == 0) {
         self->call.spec.timeout_ms = request->call.timeout_ms;
     }
@@ -330,10 +345,7 @@ void route_to(endpoint *self, mcp_request *request, upstream *to, bay_str rename
             return;
         }
     }
-    /* mcp 2026-07-28 server/tools: annotations of a server that nobody trusts are untrusted */
-    if (entry != NULL && entry->item->is_repeatable && upstream_config(to)->trust_hints) {
-        way->call.is_repeatable = true;
-    }
+    way->call.is_repeatable = way->call.is_repeatable || request->call.is_repeatable;
     if (entry != NULL && entry->item->params.count > 0) {
         way->owner = listing_ref(entry->owner);
         way->call.spec.param_table = &entry->item->params;
@@ -354,6 +366,9 @@ void route_to(endpoint *self, mcp_request *request, upstream *to, bay_str rename
 void route_cancelled(mcp_request *request)
 {
     route *self = request->user;
+    if (self != NULL && call_outlives_caller(&request->call) && !self->endpoint->is_ending) {
+        return; /* at most its timeout */
+    }
     if (self != NULL) {
         upstream_call_cancel(&self->call, STR("the client cancelled the request"));
         route_end(self);
@@ -409,7 +424,7 @@ static bay_err rewrite_reference(route *self, bay_str name)
     bay_err err = json_builder_end(&made, &spec->params);
     if (err == BAY_OK) {
         spec->meta = json_get(spec->params, STR("_meta"));
-        err = carry_via(self);
+        err = carry_meta(self);
     }
     return err;
 }

@@ -255,6 +255,7 @@ void route_answer(const endpoint *of, mcp_request *request, bay_str server,
         }
         return;
     case MCP_OUTCOME_FAILED:
+        request->call.is_sent = outcome->was_sent;
         answer_failure(request, server, outcome);
         return;
     }

@@ -470,6 +470,7 @@ static void resume(suspended_call *self, mcp_request *request, json_val answers)
     }
     way->request = request;
     request->user = way;
+    request->call.is_sent = true;
     if (request->log_level != MCP_LOG_NONE) {
         upstream_set_level(way->call.upstream, request->log_level);
     }

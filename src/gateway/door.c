@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "call/target.h"
+#include "gateway/once.h"
 #include "gateway/worker.h"
 
 static void door_run(void *argument)
@@ -71,16 +72,41 @@ void worker_door_set(worker *self, const config *settings)
 {
     self->door.timeout_ms = settings->timeouts.call_ms;
     policy_index_set(&self->door.policy, settings->rules);
+    policy_tools_index_set(&self->door.tools, settings->tools);
+    if (settings->tools != NULL) {
+        self->door.once = &self->once; /* it stays: calls may be under way when settings go */
+    }
 }
 
+bay_err worker_door_keep(worker *self)
+{
+    return outcomes_store_new(self->gateway->outcomes, session_store_rows(self->sessions),
+                              self->ring, &self->once.store);
+}
+
+void worker_door_set_ring(worker *self, const seal_ring *ring)
+{
+    self->once.ring = ring;
+    if (self->once.store != NULL) {
+        outcomes_store_set_ring(self->once.store, ring);
+    }
+}
+
+/* Its store is closed. */
 void worker_door_fini(worker *self)
 {
     policy_index_fini(&self->door.policy);
+    policy_tools_index_fini(&self->door.tools);
+    outcomes_store_free(self->once.store);
 }
 
 void worker_door_init(worker *self)
 {
     call_door_init(&self->door);
+    gateway_once_init(&self->once);
+    self->once.table = self->gateway->outcomes;
+    self->once.ring = self->ring;
+    self->once.is_local = self->gateway->is_local;
     worker_door_set(self, self->config);
     self->door.now_ms = door_now_ms;
     self->door.wall_ms = loop_time_ms;

@@ -117,7 +117,8 @@ bay_err gateway_new(const gateway_options *options, gateway **out, bay_diag *dia
     if (err == BAY_OK && !self->options.on_stdio) {
         err = gateway_auth_new(self->config, NULL, &self->auth, diag);
     }
-    if (err == BAY_OK && agents_aliases_new(&self->aliases) != BAY_OK) {
+    if (err == BAY_OK && (agents_aliases_new(&self->aliases) != BAY_OK ||
+                          outcomes_new(&(outcomes_options){0}, &self->outcomes) != BAY_OK)) {
         err = diag_set(diag, BAY_ERR_NOMEM, "out of memory");
     }
     if (err == BAY_OK) {
@@ -286,6 +287,7 @@ void gateway_free(gateway *self)
     tls_free(self->tls);
     gateway_auth_unref(self->auth);
     seal_ring_free(self->ring);
+    outcomes_free(self->outcomes);
     agents_aliases_free(self->aliases);
     agents_owners_free(self->owners);
     trust_pins_unref(self->pins);

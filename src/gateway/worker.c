@@ -24,6 +24,7 @@ static void worker_tick(void *argument)
     call_door_tick(&self->door, now);
     if (self->index == 0) {
         gateway_pins_tick(self->gateway);
+        outcomes_tick(self->gateway->outcomes, loop_time_ms());
     }
     endpoint_tick(self->all, now);
     for (size_t i = 0; i < self->profile_count; i++) {
@@ -131,6 +132,7 @@ static void set_ring_of(list *upstreams, const seal_ring *ring)
 void worker_set_ring(worker *self, const seal_ring *ring)
 {
     self->ring = ring;
+    worker_door_set_ring(self, ring);
     endpoint_set_ring(self->all, ring);
     worker_profiles_set_ring(self, ring);
     for (size_t i = 0; i < self->upstream_count; i++) {
@@ -229,6 +231,7 @@ bay_err worker_init(worker *self, gateway *owner, uint32_t index, bay_diag *diag
         }
         if (self->sessions != NULL) {
             err = gateway_blocks_new(self->loop, session_store_rows(self->sessions), &self->blocks);
+            err = err == BAY_OK ? worker_door_keep(self) : err;
         }
     }
     if (err == BAY_OK && !owner->options.on_stdio) {

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 
 #include "agents/agents.h"
+#include "call/once.h"
 #include "catalog/freshness.h"
 #include "endpoint/endpoint.h"
 #include "front/front.h"
@@ -63,6 +64,7 @@ struct worker {
     trust_pins *pins;             /* a reference; NULL: nothing is held against a lock or scanned */
     gateway_contracts *contracts; /* a reference; NULL: none are run */
     call_door door;               /* what calls of this loop pass: door.c */
+    call_once once;               /* of the door, once some tool has such settings */
     loop_message door_wake;       /* posted by door.wake, once until it has run */
     http_client *http;
     http_server *server;
@@ -102,6 +104,7 @@ struct gateway {
     tls_context *tls;
     seal_ring *ring;              /* of tokens and sessions; NULL in a build without TLS */
     const gateway_auth *auth;     /* NULL: stdin alone is served */
+    outcomes *outcomes;           /* of calls that are carried out once */
     agents_aliases *aliases;      /* ids of tasks that clients made */
     agents_owners *owners;        /* whose the tasks of agents are */
     trust_pins *pins;             /* worker 0's; NULL: none are asked for */
@@ -192,6 +195,9 @@ void worker_door_init(worker *self);
 void worker_door_fini(worker *self);
 /* The rules and bounds of that configuration from now on. */
 void worker_door_set(worker *self, const config *settings);
+/* Its outcomes are kept in the worker's store, which is open. */
+bay_err worker_door_keep(worker *self) BAY_MUST_CHECK;
+void worker_door_set_ring(worker *self, const seal_ring *ring);
 /* Where an exchange comes from, as far as rules read it; `user` is the worker. */
 const policy_origin *worker_origin(void *user, http_exchange *exchange);
 bool worker_client_address(void *user, const http_exchange *exchange, net_address *out);

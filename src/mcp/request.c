@@ -12,6 +12,7 @@
 #include "mcp/result_adapt.h"
 #include "mcp/server_internal.h"
 #include "mcp/session.h"
+#include "json/build.h"
 
 enum { NOT_FOUND_BYTES = 64 * 1024 }; /* a longer URI is omitted from the error */
 
@@ -282,10 +283,20 @@ static void write_not_admitted(request *self)
     write_refusal(self, RPC_INTERNAL_ERROR, STR("The call was not admitted"), STR(""));
 }
 
+/* Equal calls get what this one gets. */
+static void settle_call(mcp_request *shown, json_val result)
+{
+    bool asks = json_str_eq(json_get(result, STR("resultType")), STR("input_required"));
+    call_set_outcome(&shown->call, asks ? OUTCOME_QUESTION : OUTCOME_RESULT, result);
+}
+
 void mcp_request_result(mcp_request *shown, json_val result)
 {
     request *self = request_of(shown);
     bool may_answer = call_is_admitted(&shown->call);
+    if (shown->call.has_claim) {
+        settle_call(shown, result);
+    }
     if (begin_finish(self, CALL_RESULT)) {
         if (may_answer) {
             write_result(self, result);
@@ -364,6 +375,7 @@ void mcp_request_resource_not_found(mcp_request *self)
 void mcp_request_error_object(mcp_request *shown, json_val error)
 {
     request *self = request_of(shown);
+    call_set_outcome(&shown->call, OUTCOME_ERROR, error);
     if (begin_finish(self, CALL_ERROR)) {
         int code = RPC_INTERNAL_ERROR;
         if (mcp_error_adapt(server_out(shown->server), self, error, &code) != BAY_OK) {
@@ -515,8 +527,11 @@ void request_answer_refusal(mcp_request *self, const call_refusal *why)
     buf data;
     buf_init(&meta, 256);
     buf_init(&data, 256);
-    buf_printf(&meta, "\"patchbay/reason\":\"%s\",\"patchbay/mayHaveRun\":false",
-               call_reason_text(why->reason));
+    buf_printf(&meta, "\"patchbay/reason\":\"%s\",\"patchbay/mayHaveRun\":%s",
+               call_reason_text(why->reason), why->may_have_run ? "true" : "false");
+    if (why->retry_after_ms > 0) {
+        buf_printf(&meta, ",\"patchbay/retryAfterMs\":%u", why->retry_after_ms);
+    }
     buf_printf(&data, "{%.*s}", BAY_STR(buf_view(&meta)));
     if (is_challenge) {
         request_of(self)->channel->needs = why->scopes;
@@ -531,12 +546,46 @@ void request_answer_refusal(mcp_request *self, const call_refusal *why)
     buf_fini(&meta);
 }
 
+/* The result of an equal call, marked as such. */
+static bay_err mark_replayed(const mcp_request *shown, json_val result, json_val *out)
+{
+    static const bay_str meta_key[] = {STR_INIT("_meta")};
+    static const bay_str mark[] = {STR_INIT("patchbay/replayed")};
+    json_builder made;
+    json_writer *writer = json_builder_init(&made, shown->memory, json_raw(result).len + 256);
+    json_open_object(writer);
+    json_put_members(writer, result, meta_key, ARRAY_LEN(meta_key));
+    json_key(writer, meta_key[0]);
+    json_open_object(writer);
+    json_put_members(writer, json_get(result, meta_key[0]), mark, ARRAY_LEN(mark));
+    json_key(writer, mark[0]);
+    json_put_bool(writer, true);
+    json_close_object(writer);
+    json_close_object(writer);
+    return json_builder_end(&made, out);
+}
+
+static void answer_replayed(mcp_request *shown)
+{
+    const outcome_view *known = &shown->call.answer;
+    json_val result;
+    if (known->kind == OUTCOME_ERROR) {
+        mcp_request_error_object(shown, known->value);
+    } else if (mark_replayed(shown, known->value, &result) == BAY_OK) {
+        mcp_request_result(shown, result);
+    } else {
+        mcp_request_error(shown, RPC_INTERNAL_ERROR, STR("Out of memory"), (bay_str){NULL, 0});
+    }
+}
+
 bool mcp_request_admit(mcp_request *shown, call_target *to)
 {
     call_refusal why;
     call_verdict verdict = call_admit(&shown->call, to, &why);
     if (verdict == CALL_REFUSE) {
         request_answer_refusal(shown, &why);
+    } else if (verdict == CALL_ANSWER) {
+        answer_replayed(shown);
     }
     return verdict == CALL_GO;
 }
@@ -561,6 +610,7 @@ void request_begin_call(request *self)
     call->params = shown->message.params;
     call->began_ms = shown->arrived_ms;
     call->resume = resume_call;
+    call->memory = shown->memory;
     call_begin(call, shown->server->options.door);
 }
 

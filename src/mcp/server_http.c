@@ -258,6 +258,11 @@ static void keep_origin(request *read, const mcp_http_request *sent)
             door->policy.origin(door->policy.rules, sent->has_address ? &sent->address : NULL,
                                 sent->fields, sent->field_count, read->shown.memory);
     }
+    if (door != NULL && door->tools.tools != NULL) {
+        read->shown.call.fields =
+            door->tools.fields(door->tools.tools, sent->fields, sent->field_count,
+                               read->shown.memory, &read->shown.call.field_count);
+    }
 }
 
 static void post(mcp_server *self, const http_head *http, mcp_carrier *carrier)
