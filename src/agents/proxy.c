@@ -320,6 +320,14 @@ static void on_failed(void *user, bay_err err, const a2a_fault *fault, bool was_
     LOG(LOG_DEBUG, "agents", "agent \"%.*s\": a call failed: %s%s%s",
         BAY_STR(self->remote->settings->name), bay_err_text(err),
         fault != NULL && fault->text[0] != '\0' ? ": " : "", fault != NULL ? fault->text : "");
+    /* Its 401 is about the gateway's credentials: to the caller it would say that his own are bad. */
+    if (err == BAY_ERR_DENIED || (fault != NULL && fault->error == A2A_E_UNAUTHENTICATED)) {
+        heard(self);
+        fail_with(self, A2A_E_UNAVAILABLE,
+                  "auth_expired: the credentials that the gateway has for it are missing, expired or "
+                  "not accepted; its operator has to renew them");
+        return;
+    }
     if (err == BAY_ERR_REMOTE) {
         heard(self);
         fail_call(self, fault);

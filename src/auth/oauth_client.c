@@ -739,7 +739,7 @@ static oauth_verdict unauthorized(oauth_client *self, oauth_try *one,
     if (self->phase == OAUTH_HAS_FAILED && now_ms < self->until_ms) {
         return OAUTH_AGAIN; /* which says why */
     }
-    if (one->refusals++ >= OAUTH_REFUSALS) {
+    if (one->generation != 0 && one->refusals++ >= OAUTH_REFUSALS) {
         oauth_fail(self, now_ms, BAY_ERR_DENIED,
                    "the server refuses the token that its authorization server just issued");
         return OAUTH_AGAIN;

@@ -35,7 +35,7 @@ enum {
     OAUTH_REST_MS = 60000,     /* a flow that was refused is not begun again earlier … */
     OAUTH_PAUSE_MS = 5000,     /* … nor one that failed for a reason that may pass */
     OAUTH_STEP_UPS = 2,        /* for one request */
-    OAUTH_REFUSALS = 2,        /* of tokens that were just given, for one request */
+    OAUTH_REFUSALS = 1,        /* of a token, for one request: it gets a new one */
     OAUTH_ACTION_FIELDS = 8,
 };
 

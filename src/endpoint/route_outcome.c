@@ -14,9 +14,12 @@ enum { URL_ELICITATION_REQUIRED = -32042, URL_RESULT_BYTES = 1 << 20 };
 /* ---- failures -------------------------------------------------------------------------------- */
 
 /* Machine-readable reasons of a failure on the way. */
-static const char *reason_of(bay_err err)
+static const char *reason_of(const mcp_outcome *outcome)
 {
-    switch (err) {
+    if (outcome->login != MCP_LOGIN_NONE) {
+        return "auth_expired";
+    }
+    switch (outcome->err) {
     case BAY_ERR_TIMEOUT:
         return "timeout";
     case BAY_ERR_BUSY:
@@ -41,6 +44,15 @@ static void write_failure(buf *out, bay_str server, const mcp_outcome *outcome)
     const char *what = bay_err_text(outcome->err);
     const char *detail = outcome->text != NULL ? outcome->text : "";
     bool has_detail = detail[0] != '\0' && strcmp(detail, what) != 0;
+    if (outcome->login != MCP_LOGIN_NONE) {
+        buf_printf(out,
+                   "The server \"%.*s\" does not accept the credentials that the gateway has for it, "
+                   "or there are none: %.1000s. The call was not carried out. The operator of the "
+                   "gateway has to renew them: `credentials` or `headers` of the server in its "
+                   "configuration.",
+                   BAY_STR(server), has_detail ? detail : what);
+        return;
+    }
     buf_printf(out, "The server \"%.*s\" gave no answer: %s%s%.1000s.%s", BAY_STR(server), what,
                has_detail ? ": " : "", has_detail ? detail : "",
                outcome->was_sent ? " The call may have been carried out."
@@ -93,7 +105,7 @@ static void answer_failure(mcp_request *request, bay_str server, const mcp_outco
     buf_init(&text, 4096);
     buf_init(&data, 4096);
     write_failure(&text, server, outcome);
-    write_reason(&data, server, reason_of(outcome->err), outcome->place, outcome->was_sent);
+    write_reason(&data, server, reason_of(outcome), outcome->place, outcome->was_sent);
     route_outcome_refuse(request, RPC_INTERNAL_ERROR, buf_view(&text), &data);
     buf_fini(&data);
     buf_fini(&text);

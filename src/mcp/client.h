@@ -116,6 +116,13 @@ typedef enum mcp_outcome_kind {
     MCP_OUTCOME_FAILED
 } mcp_outcome_kind;
 
+/* Who can provide the credentials that the server demands. */
+typedef enum mcp_login {
+    MCP_LOGIN_NONE,     /* they are not what failed */
+    MCP_LOGIN_OPERATOR, /* whoever configures this client */
+    MCP_LOGIN_CALLER,   /* whoever makes the call: his own token was to be exchanged */
+} mcp_login;
+
 typedef struct mcp_outcome {
     mcp_outcome_kind kind;
     json_val result; /* RESULT; views are valid during the callback only */
@@ -123,6 +130,7 @@ typedef struct mcp_outcome {
     int error_code;
     bay_err err; /* FAILED: TIMEOUT, CLOSED, EXITED, CONNECT, PROTOCOL, LIMIT, BUSY, VERSION … */
     bool was_sent; /* FAILED: the server may have executed it */
+    mcp_login login; /* FAILED: for want of credentials that the server accepts */
     const char *text;
     char place[MCP_PLACE_BYTES]; /* FAILED: where in the result, as a JSON pointer; "": see text */
     uint64_t progress_token;     /* RESULT: of this call's progress, also of a task it began */

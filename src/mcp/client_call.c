@@ -299,9 +299,12 @@ void mcp_call_finish(mcp_call *call, const mcp_outcome *outcome)
 
 void mcp_call_fail(mcp_call *call, bay_err err, bool was_sent, const char *text)
 {
+    bool is_forbidden = call->status == 403 || call->status == 407;
     mcp_outcome outcome = {.kind = MCP_OUTCOME_FAILED,
                            .err = err,
                            .was_sent = was_sent,
+                           .login = err == BAY_ERR_DENIED && !is_forbidden ? MCP_LOGIN_OPERATOR
+                                                                           : MCP_LOGIN_NONE,
                            .text = text != NULL ? text : bay_err_text(err)};
     mcp_call_finish(call, &outcome);
 }

@@ -84,6 +84,7 @@ static void local_break(local *self, bay_err err, const char *text)
         circuit_proved(&self->circuit);
     }
     self->failures++;
+    self->base.is_unauthorized = err == BAY_ERR_DENIED && !local_is_process(self);
     shown_copy(self->base.last_break, sizeof(self->base.last_break),
                str_of(text != NULL && text[0] != '\0' ? text : bay_err_text(err)), SHOWN_LINE);
     if (err != BAY_ERR_LIMIT) { /* ended by us, for what it said */

@@ -47,6 +47,7 @@ struct upstream {
     bay_str via;
     upstream_state state;
     bool is_settled;
+    bool is_unauthorized; /* the owner's: it is down for want of credentials that are accepted */
     size_t open_calls;
     uint32_t restarts;
     int process_id;

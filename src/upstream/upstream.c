@@ -156,9 +156,13 @@ void upstream_call_end(upstream_call *call)
 
 void upstream_call_fail(upstream_call *call, bay_err err, bool was_sent, const char *text)
 {
+    const upstream *of = call->upstream;
     mcp_outcome outcome = {.kind = MCP_OUTCOME_FAILED,
                            .err = err,
                            .was_sent = was_sent || call->may_have_run,
+                           .login = of->is_unauthorized && upstream_is_down(of)
+                                        ? MCP_LOGIN_OPERATOR
+                                        : MCP_LOGIN_NONE,
                            .text = text};
     upstream_call_end(call);
     call->events->done(call->user, &outcome);

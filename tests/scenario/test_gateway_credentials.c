@@ -43,6 +43,57 @@ static void end(gateway_rig *rig, login_server *server)
     assert_int_equal(rig_log_count("canary"), 0);
 }
 
+/* One new token for the request, and no third: the caller is told who has to act, and never gets the
+ * 401, which would say that his own credentials are bad. */
+static void test_a_token_that_is_refused_anew(void **state)
+{
+    (void)state;
+    gateway_rig rig;
+    login_server server = {.wants_secret = true};
+    char text[SETTINGS_BYTES];
+    baseline = rig_descriptors();
+    login_server_start(&server);
+    snprintf(text, sizeof(text),
+             "{'mcpServers':{'s':{'url':'%s','credentials':{'clientId':'gw','clientSecret':"
+             "'secret-client'}}}}",
+             server.url);
+    rig_open(&rig, text, 1);
+    expect(&rig, "you are gw");
+    server.refuses_calls = 1;
+    expect(&rig, "\"patchbay/reason\":\"auth_expired\"");
+    assert_int_equal(server.clients, 2);
+    expect(&rig, "The operator of the gateway has to renew them");
+    assert_int_equal(server.clients, 2);
+    assert_int_equal(server.calls, 1);
+    end(&rig, &server);
+}
+
+static void test_a_key_that_is_refused(void **state)
+{
+    (void)state;
+    gateway_rig rig;
+    client one;
+    login_server server = {.asks_only_for_calls = true};
+    char text[SETTINGS_BYTES];
+    baseline = rig_descriptors();
+    login_server_start(&server);
+    snprintf(text, sizeof(text),
+             "{'mcpServers':{'s':{'url':'%s','headers':{'Authorization':'Bearer secret-old'}}},"
+             "'agents':{'a':{'url':'%s','headers':{'Authorization':'Bearer secret-old'}}}}",
+             server.url, server.agent_url);
+    rig_open(&rig, text, 1);
+    expect(&rig, "\"patchbay/reason\":\"auth_expired\"");
+    client_open(&one, &rig);
+    client_post(&one, "/a2a/a", "A2A-Version: 1.0\r\n",
+                "{'jsonrpc':'2.0','id':1,'method':'SendMessage','params':{'message':{'messageId':"
+                "'m','role':'ROLE_USER','parts':[{'text':'hello'}]}}}");
+    assert_int_not_equal(client_reply(&one), 401);
+    assert_non_null(client_find(&one, "auth_expired"));
+    assert_null(client_find(&one, "WWW-Authenticate"));
+    client_close(&one);
+    end(&rig, &server);
+}
+
 static void write_file(const char *path, const char *text)
 {
     FILE *file = fopen(path, "w");
@@ -164,7 +215,7 @@ static void test_a_workload(void **state)
     /* rotated: read anew for the next token */
     write_file(path, "secret-late\n");
     server.epoch++;
-    expect(&rig, "denied_by_server");
+    expect(&rig, "auth_expired");
     assert_int_equal(server.assertions, 2);
     end(&rig, &server);
     unlink(path);
@@ -187,6 +238,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_it_calls_a_server_as_itself),
         cmocka_unit_test(test_it_calls_an_agent_as_itself),
+        cmocka_unit_test(test_a_token_that_is_refused_anew),
+        cmocka_unit_test(test_a_key_that_is_refused),
         cmocka_unit_test(test_a_wrong_secret),
         cmocka_unit_test(test_a_workload),
     };

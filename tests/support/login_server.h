@@ -45,7 +45,8 @@ typedef struct login_server {
     atomic_int registrations, pages, codes, refreshes, reuses, revocations, clients, exchanges;
     atomic_int calls, refused, assertions;
     atomic_int strangers; /* requests that bring a credential of somebody else ("canary") */
-    atomic_int epoch;     /* tokens of earlier epochs are refused: turned by the test */
+    atomic_int refuses_calls; /* whatever they bring: turned by the test */
+    atomic_int epoch;         /* tokens of earlier epochs are refused: turned by the test */
     /* its own */
     login_code table[LOGIN_CODES];
     int made, refresh_number, device_polls;
@@ -274,7 +275,8 @@ static inline void login_mcp(login_server *self, http_exchange *exchange)
     char user[32];
     bool is_call = login_body_has(exchange, "\"tools/call\"");
     bool is_public = self->asks_only_for_calls && !is_call;
-    if (!login_is_authorized(self, exchange, user) && !is_public) {
+    bool is_refused = is_call && self->refuses_calls != 0;
+    if ((!login_is_authorized(self, exchange, user) && !is_public) || is_refused) {
         login_challenge(self, exchange);
         return;
     }
@@ -331,7 +333,7 @@ static inline void login_card(login_server *self, http_exchange *exchange)
 static inline void login_agent(login_server *self, http_exchange *exchange)
 {
     char user[32];
-    if (!login_is_authorized(self, exchange, user)) {
+    if (!login_is_authorized(self, exchange, user) || self->refuses_calls != 0) {
         login_challenge(self, exchange);
         return;
     }
