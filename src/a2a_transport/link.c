@@ -70,6 +70,7 @@ static void call_release(a2a_link_call *self)
     sse_decoder_fini(&self->decoder);
     mem_free(self->params);
     a2a_link_retry_forget(self);
+    http_authority_release(self->authority);
     buf *texts[] = {&self->body, &self->last_id, &self->waiting};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         buf_fini(texts[i]);
@@ -214,7 +215,7 @@ static bay_err call_new(a2a_link *owner, const a2a_link_request *request,
     self->owner = owner;
     self->events = events;
     self->user = user;
-    self->authority = request->authority;
+    self->authority = http_authority_hold(request->authority);
     self->method = request->method;
     self->asking = request->method;
     self->delay_ms = owner->limits.first_delay_ms;

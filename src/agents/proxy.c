@@ -323,9 +323,10 @@ static void on_failed(void *user, bay_err err, const a2a_fault *fault, bool was_
     /* Its 401 is about the gateway's credentials: to the caller it would say that his own are bad. */
     if (err == BAY_ERR_DENIED || (fault != NULL && fault->error == A2A_E_UNAUTHENTICATED)) {
         heard(self);
-        fail_with(self, A2A_E_UNAVAILABLE,
-                  "auth_expired: the credentials that the gateway has for it are missing, expired or "
-                  "not accepted; its operator has to renew them");
+        fail_with(
+            self, A2A_E_UNAVAILABLE,
+            "auth_expired: the credentials that the gateway has for it are missing, expired or "
+            "not accepted; its operator has to renew them");
         return;
     }
     if (err == BAY_ERR_REMOTE) {
@@ -510,6 +511,15 @@ static bay_err rename_params(proxy_call *self, json_val *params, a2a_fault *faul
     return err;
 }
 
+/* Another host than the configured one sees no credentials. */
+static http_authority *authority_of(const proxy_call *self)
+{
+    const agents_settings *settings = self->remote->settings;
+    return self->connection->is_ours && settings->authority_of != NULL
+               ? settings->authority_of(settings->authority_user, self->call->principal)
+               : NULL;
+}
+
 /* Sends what is in `asked`. */
 static bay_err proxy_ask(proxy_call *self, a2a_fault *fault)
 {
@@ -531,7 +541,7 @@ static bay_err proxy_ask(proxy_call *self, a2a_fault *fault)
             .params = asked, /* the link leaves out which of our agents it is for */
             .fields = fields,
             .field_count = put_fields(self, trace, &via, fields),
-            .authority = self->connection->is_ours ? self->remote->settings->authority : NULL,
+            .authority = authority_of(self),
             .last_event_id = self->call->last_event_id,
         };
         err = via.err;

@@ -215,7 +215,8 @@ static bay_err make_connection(agents_remote *self, const a2a_interface *at,
     }
     connection->is_ours = remote_is_own_host(self, at->url);
     if (!connection->is_ours &&
-        (self->settings->field_count > 0 || self->settings->authority != NULL)) {
+        (self->settings->field_count > 0 || self->settings->authority != NULL ||
+         self->settings->authority_of != NULL)) {
         LOG(LOG_WARN, "agents",
             "the card of \"%.*s\" leads to another host, which does not get its credentials",
             BAY_STR(self->settings->name));

@@ -5,6 +5,7 @@
 
 #include "a2a/protocol.h"
 #include "auth/jose.h"
+#include "auth/principal.h"
 #include "base/circuit.h"
 #include "http/http_client.h"
 #include "net/address.h"
@@ -31,7 +32,10 @@ typedef struct agents_settings {
     bool is_card;             /* `url` is the card's own address */
     const http_field *fields; /* of each request */
     size_t field_count;
-    http_authority *authority; /* of requests to its own host; NULL: none. Outlives the agent */
+    /* Of requests to its own host; each may be NULL: none. They outlive the agent. */
+    http_authority *authority; /* of what the gateway asks for itself: the card */
+    http_authority *(*authority_of)(void *user, const auth_principal *caller); /* of a call */
+    void *authority_user;
     bool has_version;
     a2a_version version;
     bool has_binding;

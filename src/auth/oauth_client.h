@@ -71,8 +71,10 @@ typedef struct oauth_settings {
     /* The identity provider of OAUTH_ID_JAG: its token endpoint, or its issuer. */
     oauth_identity idp;
     bay_str idp_issuer, idp_token_endpoint;
-    bool is_eager;       /* does not wait for a challenge */
-    bool wants_dpop;     /* tokens must be bound to a key */
+    bool is_eager;   /* does not wait for a challenge */
+    bool wants_dpop; /* tokens must be bound to a key */
+    /* OAUTH_ID_JAG: the subject's token is an access token, not an ID token. */
+    bool is_subject_access;
     bool is_modern_only; /* no fallback to 2025-03-26: agents, configured servers */
 } oauth_settings;
 

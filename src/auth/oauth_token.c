@@ -104,7 +104,8 @@ static void put_exchange(const oauth_client *self, buf *form)
                    is_jag ? STR(TOKEN_TYPE "id-jag") : STR(TOKEN_TYPE "access_token"));
     oauth_form_put(form, 0, STR("subject_token"), buf_view(&self->subject));
     oauth_form_put(form, 0, STR("subject_token_type"),
-                   is_jag ? STR(TOKEN_TYPE "id_token") : STR(TOKEN_TYPE "access_token"));
+                   is_jag && !self->settings.is_subject_access ? STR(TOKEN_TYPE "id_token")
+                                                               : STR(TOKEN_TYPE "access_token"));
     oauth_form_put_some(form, 0, STR("audience"), is_jag ? self->server.issuer : STR(""));
     oauth_put_resource(self, form, 0);
     oauth_form_put_some(form, 0, STR("scope"), buf_view(&self->wanted));

@@ -4,19 +4,21 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "auth/digest.h"
 #include "base/check.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "json/utf8.h"
 
 /* A gateway remembers one for each token that is in use: it is small. The texts lie behind the
- * struct, the binding first; issuer, subject and client are parts of it. */
+ * struct: the binding, of which issuer, subject and client are parts, the scopes, the token. */
 struct auth_principal {
     atomic_uint references;
     uint8_t proof;
     uint16_t identity_len; /* the identity is the beginning of the binding */
     uint16_t binding_len;
     uint16_t scopes_len;
+    uint16_t token_len;
     uint16_t places[3]; /* in the binding: of issuer, subject, client */
     uint16_t lens[3];
     uint64_t expires_at_ms;
@@ -67,7 +69,7 @@ static bay_err check_parts(const principal_parts *parts)
         }
     }
     if (json_raw(parts->claims).len > PRINCIPAL_CLAIMS_BYTES ||
-        actors_of(parts->actor) >= PRINCIPAL_ACTORS) {
+        actors_of(parts->actor) >= PRINCIPAL_ACTORS || parts->token.len > PRINCIPAL_TOKEN_BYTES) {
         return BAY_ERR_LIMIT;
     }
     if (parts->claims.doc != NULL && !json_is(parts->claims, JSON_OBJECT)) {
@@ -112,7 +114,9 @@ bay_err principal_new(const principal_parts *parts, const auth_principal **out)
         err = json_clone(parts->claims, &claims);
     }
     auth_principal *self =
-        err == BAY_OK ? mem_zalloc(sizeof(*self) + binding.len + parts->scopes.len) : NULL;
+        err == BAY_OK
+            ? mem_zalloc(sizeof(*self) + binding.len + parts->scopes.len + parts->token.len)
+            : NULL;
     if (self == NULL) {
         mem_free(claims);
         return BAY_ERR_NOMEM;
@@ -120,11 +124,13 @@ bay_err principal_new(const principal_parts *parts, const auth_principal **out)
     char *at = self->text;
     str_put(&at, buf_view(&binding));
     str_put(&at, parts->scopes);
+    str_put(&at, parts->token);
     atomic_init(&self->references, 1);
     self->proof = (uint8_t)parts->proof;
     self->identity_len = (uint16_t)identity_len;
     self->binding_len = (uint16_t)binding.len;
     self->scopes_len = (uint16_t)parts->scopes.len;
+    self->token_len = (uint16_t)parts->token.len;
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         self->places[i] = (uint16_t)places[i];
         self->lens[i] = (uint16_t)texts[i].len;
@@ -216,6 +222,7 @@ void principal_unref(const auth_principal *self)
         }
         self = mine->actor;
         mem_free(mine->claims);
+        mem_wipe(mine->text + mine->binding_len + mine->scopes_len, mine->token_len);
         mem_free(mine);
     }
 }
@@ -255,6 +262,34 @@ bay_str principal_client(const auth_principal *self)
 bay_str principal_scopes(const auth_principal *self)
 {
     return self != NULL ? (bay_str){self->text + self->binding_len, self->scopes_len} : nothing;
+}
+
+bay_str principal_token(const auth_principal *self)
+{
+    return self != NULL
+               ? (bay_str){self->text + self->binding_len + self->scopes_len, self->token_len}
+               : nothing;
+}
+
+/* With its length, so that no two lists of texts are the same bytes. */
+static void rights_put(buf *out, bay_str text)
+{
+    buf_uint(out, text.len);
+    buf_char(out, ':');
+    buf_str(out, text);
+}
+
+bay_err principal_rights(const auth_principal *self, unsigned char out[PRINCIPAL_RIGHTS_BYTES])
+{
+    buf text;
+    buf_init(&text, PRINCIPAL_ACTORS * (PRINCIPAL_IDENTITY_BYTES + PRINCIPAL_SCOPES_BYTES + 64));
+    for (const auth_principal *at = self; at != NULL; at = at->actor) {
+        rights_put(&text, principal_binding(at));
+        rights_put(&text, principal_scopes(at));
+    }
+    bay_err err = text.err == BAY_OK ? digest_bytes(buf_view(&text), out) : text.err;
+    buf_fini(&text);
+    return err;
 }
 
 const auth_principal *principal_actor(const auth_principal *self)

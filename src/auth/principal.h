@@ -13,7 +13,11 @@
  *                                                                    calls belong to it
  *
  * The lengths make both unambiguous whatever the parts hold. Neither holds a credential. The
- * identity of the anonymous principal is empty. */
+ * identity of the anonymous principal is empty.
+ *
+ * A principal may have the access token that proved it, to be exchanged for one of another resource
+ * (RFC 8693). The token is in this process's memory alone, is wiped with the principal, and is sent
+ * to nobody but the issuer that exchanges it. */
 #ifndef AUTH_PRINCIPAL_H
 #define AUTH_PRINCIPAL_H
 
@@ -36,6 +40,8 @@ enum {
     PRINCIPAL_SCOPES_BYTES = 8 << 10,                         /* all scopes of one principal */
     PRINCIPAL_CLAIMS_BYTES = 32 << 10,
     PRINCIPAL_CLAIMS_DEPTH = 16,
+    PRINCIPAL_TOKEN_BYTES = 8 << 10,
+    PRINCIPAL_RIGHTS_BYTES = 32,
     PRINCIPAL_ACTORS = 4, /* principals that act for each other, the last one included */
 };
 
@@ -53,6 +59,7 @@ typedef struct principal_parts {
     bay_str scopes;         /* separated by single spaces; "": none */
     json_val claims;        /* an object; JSON_NONE: none */
     uint64_t expires_at_ms; /* wall clock since 1970; 0: never */
+    bay_str token;          /* the access token that proved it; "": it is not to be exchanged */
     /* Who makes the call on the subject's behalf (RFC 8693 section 4.1, "act"); NULL: the subject
      * itself. */
     const auth_principal *actor;
@@ -86,10 +93,16 @@ bay_str principal_issuer(const auth_principal *self);
 bay_str principal_subject(const auth_principal *self);
 bay_str principal_client(const auth_principal *self);
 bay_str principal_scopes(const auth_principal *self);
+bay_str principal_token(const auth_principal *self); /* a secret; "": none is kept */
 const auth_principal *principal_actor(const auth_principal *self);
 const char *principal_proof_name(const auth_principal *self); /* "anonymous" for NULL */
 bool principal_has_proof(const auth_principal *self, principal_proof proof); /* false for NULL */
 uint64_t principal_expires_at(const auth_principal *self); /* ms since 1970; 0: never */
+
+/* Digests what a credential that was made from this principal depends on: its binding, its scopes and
+ * who acts for it. Errors: as digest_bytes. */
+bay_err principal_rights(const auth_principal *self,
+                         unsigned char out[PRINCIPAL_RIGHTS_BYTES]) BAY_MUST_CHECK;
 
 /* The same identity, in time that does not depend on what differs. */
 bool principal_is_same(const auth_principal *one, const auth_principal *other);

@@ -406,6 +406,7 @@ void listing_fetch_init(listing_fetch *self, upstream *from, listing_kind kind,
     arena_init(&self->params_memory, 4 * (size_t)CURSOR_PARAMS);
     self->call.events = &fetch_events;
     self->call.user = self;
+    self->call.affinity.is_own = true;
 }
 
 void listing_fetch_fini(listing_fetch *self)

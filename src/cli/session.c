@@ -139,7 +139,7 @@ static http_authority *authority_of(void *user, const auth_principal *principal)
     cli_session *self = user;
     (void)principal;
     return self->login != NULL ? oauth_authority_http(cli_login_authority(self->login))
-                               : upstream_credentials_http(self->credentials);
+                               : upstream_credentials_own(self->credentials);
 }
 
 static mcp_link_options link_options(cli_session *self)

@@ -9,6 +9,15 @@ bool config_auth_is_given(const config_auth *self)
     return self->issuer_count > 0 || self->api_keys || self->certificates;
 }
 
+bool config_auth_has_issuers(const config *self)
+{
+    bool has = self->auth.issuer_count > 0;
+    for (size_t i = 0; !has && i < self->profile_count; i++) {
+        has = self->profiles[i].auth.issuer_count > 0;
+    }
+    return has;
+}
+
 /* ---- auth ------------------------------------------------------------------------------------ */
 
 /* RFC 6749 section 3.3. */

@@ -201,7 +201,23 @@ typedef struct config_expose {
     config_list hide; /* of whatever kind; wins */
 } config_expose;
 
-typedef enum config_grant { CONFIG_GRANT_CLIENT, CONFIG_GRANT_WORKLOAD } config_grant;
+typedef enum config_grant {
+    CONFIG_GRANT_CLIENT,
+    CONFIG_GRANT_WORKLOAD,
+    CONFIG_GRANT_EXCHANGE,
+    CONFIG_GRANT_ID_JAG,
+} config_grant;
+
+/* Who the gateway is at the identity provider. */
+typedef struct config_idp {
+    bay_str issuer; /* "": there is none */
+    bay_str client_id;
+    bay_str client_secret;
+    bay_str key; /* as config_credentials.key */
+} config_idp;
+
+/* As whom lists are read where each caller has credentials of his own. */
+typedef enum config_lists { CONFIG_LISTS_CLIENT, CONFIG_LISTS_NONE } config_lists;
 
 /* As whom the gateway calls: an OAuth client. Nothing of it given: it has no such credentials. */
 typedef struct config_credentials {
@@ -212,6 +228,8 @@ typedef struct config_credentials {
     bay_str key_id;
     bay_str token_file; /* of the platform's token */
     bay_str issuer;     /* "": the server's metadata names it */
+    config_idp idp;
+    unsigned lists; /* config_lists */
     bay_str scope;
     config_map parameters;
     bool dpop;
@@ -567,6 +585,10 @@ bool config_auth_is_given(const config_auth *self);
 bool config_equal_auth(const config_auth *a, const config_auth *b);
 /* Is there anything in it? */
 bool config_credentials_are_given(const config_credentials *self);
+/* Somebody may bring a token: of the file's issuers, or of a profile's. */
+bool config_auth_has_issuers(const config *self);
+/* Each caller has a token of his own, for which his own is exchanged. */
+bool config_credentials_exchange(const config_credentials *self);
 
 /* The agent of that name, or NULL. */
 const config_agent *config_agent_find(const config *self, bay_str name);

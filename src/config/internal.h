@@ -50,6 +50,7 @@ typedef enum config_scope {
     CONFIG_SCOPE_SERVER,
     CONFIG_SCOPE_RESTART,
     CONFIG_SCOPE_CREDENTIALS,
+    CONFIG_SCOPE_IDP,
     CONFIG_SCOPE_SERVER_TLS,
     CONFIG_SCOPE_GRADE,
     CONFIG_SCOPE_EXPOSE,
@@ -246,6 +247,8 @@ void config_check_profiles(config_loader *loader, const config *self);
 /* auth.c: once the section is read; and once all of the file is. */
 void config_check_auth(config_loader *loader, const config_node *node, const config_auth *auth);
 void config_check_access(config_loader *loader, const config_node *node, const config *self);
+/* What servers and agents that get a token for each caller need of the rest. */
+void config_check_callers(config_loader *loader, const config *self);
 /* Also of what a file alone can be wrong about. */
 /* A list of rules of net/address. */
 void config_check_rules(config_loader *loader, uint32_t line, const char *section, const char *key,

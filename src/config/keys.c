@@ -34,6 +34,7 @@ static const char config_protocols[] = "auto|legacy|modern"
 #define CONFIG_STRUCT_SERVER config_server
 #define CONFIG_STRUCT_RESTART config_restart
 #define CONFIG_STRUCT_CREDENTIALS config_credentials
+#define CONFIG_STRUCT_IDP config_idp
 #define CONFIG_STRUCT_SERVER_TLS config_server_tls
 #define CONFIG_STRUCT_GRADE config_grade
 #define CONFIG_STRUCT_EXPOSE config_expose
@@ -86,6 +87,7 @@ const config_scope_row config_scopes[CONFIG_SCOPE_COUNT] = {
     SCOPE(SERVER, "mcpServers.NAME"),
     SCOPE(RESTART, "mcpServers.NAME.restart"),
     SCOPE(CREDENTIALS, "mcpServers.NAME.credentials"),
+    SCOPE(IDP, "mcpServers.NAME.credentials.idp"),
     SCOPE(SERVER_TLS, "mcpServers.NAME.tls"),
     SCOPE(GRADE, "mcpServers.NAME.grade"),
     SCOPE(EXPOSE, "mcpServers.NAME.expose"),

@@ -567,6 +567,7 @@ static void apply_root(config_loader *loader, const config_node *root, config *s
     }
     if (loader->report->errors == 0 && loader->err == BAY_OK) {
         config_check_access(loader, root, self);
+        config_check_callers(loader, self);
         config_check_policy(loader, root, self);
     }
     if (loader->report->errors == 0 && self->server_count == 0 && self->agent_count == 0) {

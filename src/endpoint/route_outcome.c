@@ -45,12 +45,18 @@ static void write_failure(buf *out, bay_str server, const mcp_outcome *outcome)
     const char *detail = outcome->text != NULL ? outcome->text : "";
     bool has_detail = detail[0] != '\0' && strcmp(detail, what) != 0;
     if (outcome->login != MCP_LOGIN_NONE) {
+        bool is_callers = outcome->login == MCP_LOGIN_CALLER;
         buf_printf(out,
-                   "The server \"%.*s\" does not accept the credentials that the gateway has for it, "
-                   "or there are none: %.1000s. The call was not carried out. The operator of the "
-                   "gateway has to renew them: `credentials` or `headers` of the server in its "
-                   "configuration.",
-                   BAY_STR(server), has_detail ? detail : what);
+                   is_callers ? "The gateway got no token of this caller's for the server \"%.*s\""
+                              : "The server \"%.*s\" does not accept the credentials that the "
+                                "gateway has for it, or there are none",
+                   BAY_STR(server));
+        buf_printf(out, ": %.1000s.%s%s", has_detail ? detail : what,
+                   outcome->was_sent ? " The call may have been carried out."
+                                     : " The call was not carried out.",
+                   is_callers ? " Log in to the gateway again, then repeat it."
+                              : " The operator of the gateway has to renew them: `credentials` or "
+                                "`headers` of the server in its configuration.");
         return;
     }
     buf_printf(out, "The server \"%.*s\" gave no answer: %s%s%.1000s.%s", BAY_STR(server), what,

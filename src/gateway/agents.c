@@ -171,6 +171,11 @@ static bool admits_card(void *user, json_val card, const char **out_why)
     return trust_checked_admits(&self->card);
 }
 
+static http_authority *authority_of(void *user, const auth_principal *caller)
+{
+    return upstream_credentials_of(user, caller);
+}
+
 static void write_settings(const config *all, const config_agent *agent, hold *out)
 {
     for (size_t i = 0; i < agent->headers.count; i++) {
@@ -183,7 +188,9 @@ static void write_settings(const config *all, const config_agent *agent, hold *o
         .is_card = is_card,
         .fields = out->fields,
         .field_count = agent->headers.count,
-        .authority = upstream_credentials_http(out->credentials),
+        .authority = upstream_credentials_own(out->credentials),
+        .authority_of = out->credentials != NULL ? authority_of : NULL,
+        .authority_user = out->credentials,
         .has_version = agent->version > 0,
         .version = agent->version > 0 ? (a2a_version)(agent->version - 1) : A2A_1_0,
         .has_binding = agent->binding > 0,

@@ -107,8 +107,21 @@ static void put_scopes(config_list scopes, buf *out)
     }
 }
 
-static bay_err guard_of(const config_auth *from, oauth_state *state, oauth_guard **out,
-                        bay_diag *diag)
+/* A server or agent gets tokens in exchange for those of callers. */
+static bool exchanges_tokens(const config *settings)
+{
+    bool exchanges = false;
+    for (size_t i = 0; !exchanges && i < settings->server_count; i++) {
+        exchanges = config_credentials_exchange(&settings->servers[i].credentials);
+    }
+    for (size_t i = 0; !exchanges && i < settings->agent_count; i++) {
+        exchanges = config_credentials_exchange(&settings->agents[i].credentials);
+    }
+    return exchanges;
+}
+
+static bay_err guard_of(const config_auth *from, oauth_state *state, bool keeps_tokens,
+                        oauth_guard **out, bay_diag *diag)
 {
     oauth_guard_issuer *issuers = mem_array(from->issuer_count + 1, sizeof(*issuers));
     access_implied *implied = mem_array(from->implies.count + 1, sizeof(*implied));
@@ -139,7 +152,8 @@ static bay_err guard_of(const config_auth *from, oauth_state *state, oauth_guard
                                        .has_nonces = from->dpop_nonces,
                                        .scopes = buf_view(&scopes),
                                        .implied = implied,
-                                       .implied_count = from->implies.count};
+                                       .implied_count = from->implies.count,
+                                       .keeps_tokens = keeps_tokens};
         err = oauth_guard_new(&options, out, diag);
     }
     for (size_t i = 0; i < made; i++) {
@@ -162,15 +176,6 @@ bool gateway_auth_guards_all(const config *settings)
     return guards;
 }
 
-bool gateway_auth_has_issuers(const config *settings)
-{
-    bool has = settings->auth.issuer_count > 0;
-    for (size_t i = 0; !has && i < settings->profile_count; i++) {
-        has = settings->profiles[i].auth.issuer_count > 0;
-    }
-    return has;
-}
-
 /* A profile's keys are files whose bytes may have changed, so issuers with such a file are read
  * again at each reload. */
 static bool has_files(const config_auth *of)
@@ -186,7 +191,8 @@ static bool is_same(const config *a, const config *b)
 {
     bool same = config_equal_auth(&a->auth, &b->auth) && !has_files(&a->auth) &&
                 a->profile_count == b->profile_count && str_eq(a->public_url, b->public_url) &&
-                str_eq(a->a2a.public_url, b->a2a.public_url);
+                str_eq(a->a2a.public_url, b->a2a.public_url) &&
+                exchanges_tokens(a) == exchanges_tokens(b);
     for (size_t i = 0; same && i < a->profile_count; i++) {
         same = str_eq(a->profiles[i].name, b->profiles[i].name) &&
                config_equal_auth(&a->profiles[i].auth, &b->profiles[i].auth) &&
@@ -207,13 +213,14 @@ static bay_err make_guards(gateway_auth *self, bay_diag *diag)
 {
     const config *settings = self->config;
     bay_err err = BAY_OK;
+    bool keeps_tokens = exchanges_tokens(settings);
     if (config_auth_is_given(&settings->auth)) {
-        err = guard_of(&settings->auth, self->state, &self->guards[0], diag);
+        err = guard_of(&settings->auth, self->state, keeps_tokens, &self->guards[0], diag);
     }
     for (size_t i = 0; err == BAY_OK && i < settings->profile_count; i++) {
         const config_auth *own = &settings->profiles[i].auth;
         if (config_auth_is_given(own)) {
-            err = guard_of(own, self->state, &self->guards[i + 1], diag);
+            err = guard_of(own, self->state, keeps_tokens, &self->guards[i + 1], diag);
         } else if (!own->none) {
             self->guards[i + 1] = oauth_guard_ref(self->guards[0]);
         }

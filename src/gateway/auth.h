@@ -28,9 +28,8 @@ void gateway_auth_unref(const gateway_auth *self); /* NULL is fine */
 /* Errors: what of it cannot be used, such as a file of keys that holds none; with `diag`. */
 bay_err gateway_auth_check_issuer(const config_issuer *issuer, bay_diag *diag) BAY_MUST_CHECK;
 
-/* What listening.c must know: is every endpoint guarded, and is the resource's address said? */
+/* What listening.c must know: is every endpoint guarded? */
 bool gateway_auth_guards_all(const config *settings);
-bool gateway_auth_has_issuers(const config *settings);
 
 typedef struct worker_auth worker_auth;
 struct worker;

@@ -22,7 +22,7 @@ static listen_policy policy_of(const gateway *self, const config *settings)
         .is_open = settings->is_open || self->options.is_open,
         .authentication = "auth or tls.requireClientCertificate",
         .opening = "open: true (--open)",
-        .missing_url = has_url || !gateway_auth_has_issuers(settings) ? NULL : "publicUrl",
+        .missing_url = has_url || !config_auth_has_issuers(settings) ? NULL : "publicUrl",
     };
 }
 

@@ -70,7 +70,24 @@ struct http_authority {
                             const http_field *fields, size_t count, bay_diag *diag);
     /* The call that waits for fields is over. */
     void (*left)(http_authority *self, http_grant *grant);
+    size_t holders; /* who may still begin a call with it */
 };
+
+/* For an authority that its owner frees before those who make calls with it: not while it is held.
+ * NULL is fine. */
+static inline http_authority *http_authority_hold(http_authority *self)
+{
+    if (self != NULL) {
+        self->holders++;
+    }
+    return self;
+}
+static inline void http_authority_release(http_authority *self)
+{
+    if (self != NULL) {
+        self->holders--;
+    }
+}
 
 typedef struct http_client_options {
     http_client_limits limits;

@@ -129,7 +129,7 @@ typedef struct mcp_outcome {
     json_val error;  /* ERROR: the server's error object */
     int error_code;
     bay_err err; /* FAILED: TIMEOUT, CLOSED, EXITED, CONNECT, PROTOCOL, LIMIT, BUSY, VERSION … */
-    bool was_sent; /* FAILED: the server may have executed it */
+    bool was_sent;   /* FAILED: the server may have executed it */
     mcp_login login; /* FAILED: for want of credentials that the server accepts */
     const char *text;
     char place[MCP_PLACE_BYTES]; /* FAILED: where in the result, as a JSON pointer; "": see text */

@@ -21,6 +21,7 @@ static void exchange_release(link_exchange *self)
     buf_fini(&self->body);
     buf_fini(&self->held);
     sse_decoder_fini(&self->decoder);
+    http_authority_release(self->authority);
     mem_free(self);
 }
 
@@ -61,8 +62,8 @@ static link_exchange *exchange_new(http_link *owner, exchange_kind kind, uint64_
     self->id = id;
     self->is_duplex = owner->is_sse_2024;
     if (owner->authority != NULL) {
-        self->authority =
-            owner->authority(owner->authority_user, mcp_client_sends_for(owner->base.client));
+        self->authority = http_authority_hold(
+            owner->authority(owner->authority_user, mcp_client_sends_for(owner->base.client)));
     }
     buf_init(&self->kept, SIZE_MAX / 2);
     buf_init(&self->body, owner->base.max_message_bytes);

@@ -57,6 +57,7 @@ static guard_verdict take_claims(oauth_check *self, const oauth_guard_issuer *by
     uint64_t now_ms = guard_wall(guard);
     /* taken for as long as its times are taken to be ours */
     claims->who.expires_at_ms += by->skew_ms;
+    claims->who.token = guard->keeps_tokens ? self->brought.text : STR("");
     bay_err err =
         access_claims_principal(claims, guard->implied, guard->implied_count, &principal, &diag);
     if (err != BAY_OK) {

@@ -156,6 +156,7 @@ bay_err oauth_guard_new(const oauth_guard_options *options, oauth_guard **out, b
     self->has_certificates = options->has_certificates;
     self->dpop = options->dpop;
     self->has_nonces = options->has_nonces;
+    self->keeps_tokens = options->keeps_tokens;
     self->check_ms = options->check_ms > 0 ? options->check_ms : OAUTH_CHECK_MS;
     self->seed = rand_u64();
     err = copy_options(self, options);

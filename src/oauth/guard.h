@@ -90,6 +90,7 @@ typedef struct oauth_guard_options {
     bay_str scopes; /* of everybody, separated by spaces */
     const access_implied *implied;
     size_t implied_count;
+    bool keeps_tokens; /* principals have their token, to be exchanged for others */
     uint32_t check_ms; /* for how long a request waits; 0: OAUTH_CHECK_MS */
 } oauth_guard_options;
 

@@ -36,6 +36,7 @@ struct oauth_guard {
     bool has_certificates;
     oauth_dpop dpop;
     bool has_nonces;
+    bool keeps_tokens;
     bay_str scopes;
     access_implied *implied;
     size_t implied_count;

@@ -102,6 +102,12 @@ static void note_failure(upstream_session *at, bay_err err)
     }
 }
 
+/* It is authorized by a credential of its caller's own. */
+static bool has_caller(const local *self, const upstream_call *call)
+{
+    return config_credentials_exchange(&self->base.server->credentials) && !call->affinity.is_own;
+}
+
 static void call_retry(local *self, upstream_call *call)
 {
     if (pool_key(self, call).kind == SHARE_MAIN) {
@@ -144,8 +150,10 @@ static void call_done(void *user, mcp_call *engine_call, const mcp_outcome *outc
         told.err = BAY_ERR_CLOSED; /* it was not the caller who cancelled */
         told.text = "the server is leaving the gateway";
     }
-    upstream_call_end(call);
-    call->events->done(call->user, &told);
+    if (told.login != MCP_LOGIN_NONE && has_caller(self, call)) {
+        told.login = MCP_LOGIN_CALLER;
+    }
+    upstream_call_done(call, &told);
 }
 
 static bool call_asked(void *user, mcp_call *engine_call, const rpc_message *request)
@@ -272,6 +280,27 @@ void local_place_waiting(local *self)
     }
 }
 
+/* False: it has ended. The gateway's own credential is not for callers who have none. */
+static bool takes_caller(const local *self, upstream_call *call)
+{
+    const auth_principal *who = call->affinity.principal;
+    if (!has_caller(self, call)) {
+        return true;
+    }
+    if (principal_token(who).len == 0) {
+        upstream_call_done(call, &(mcp_outcome){.kind = MCP_OUTCOME_FAILED,
+                                                .err = BAY_ERR_DENIED,
+                                                .login = MCP_LOGIN_CALLER,
+                                                .text = "the call came without an access token"});
+        return false;
+    }
+    bay_err err = principal_rights(who, call->rights);
+    if (err != BAY_OK) {
+        upstream_call_fail(call, err, false, bay_err_text(err));
+    }
+    return err == BAY_OK;
+}
+
 void local_send(upstream *base, upstream_call *call)
 {
     local *self = local_of(base);
@@ -288,7 +317,9 @@ void local_send(upstream *base, upstream_call *call)
         upstream_call_fail(call, BAY_ERR_BUSY, false, "too many calls wait for this server");
         return;
     }
-    call_place(self, call);
+    if (takes_caller(self, call)) {
+        call_place(self, call);
+    }
 }
 
 void local_cancel(upstream_call *call, bay_str reason)

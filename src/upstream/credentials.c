@@ -1,37 +1,58 @@
 #include "upstream/credentials.h"
 
+#include <string.h>
+
 #include "auth/oauth_form.h"
 #include "base/err.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "net/capture.h"
 #include "oauth/authority.h"
+#include "upstream/refusal.h"
 #include "wire/uri.h"
 
-enum { PARAMETER_BYTES = 64 << 10 };
+enum { PARAMETER_BYTES = 64 << 10, MEMORY_BYTES = 256 << 10 };
+
+/* A caller, and what was exchanged for his token. */
+typedef struct caller {
+    list_link link; /* in upstream_credentials.callers, the least recently used first */
+    unsigned char rights[PRINCIPAL_RIGHTS_BYTES];
+    const auth_principal *principal; /* counted; of his newest token */
+    oauth_authority *authority;
+    bool has_failed; /* with that token */
+} caller;
 
 struct upstream_credentials {
-    oauth_authority *authority;
-    jose_key *key;    /* NULL: none */
-    char *token_file; /* NULL: none */
+    loop *loop;
+    arena memory;                    /* secrets: what `options` views */
+    oauth_authority_options options; /* of the gateway's own, or of each caller */
+    oauth_authority *own;            /* NULL: the gateway asks without credentials */
+    jose_key *key;                   /* NULL: none */
+    jose_key *idp_key;               /* likewise */
+    bay_str token_file;              /* "": none; else it ends in NUL */
+    bool are_callers;
+    list callers;
+    map by_rights;
+    refusal no_token, crowded;
 };
 
 /* ---- the platform's token -------------------------------------------------------------------- */
 
 /* It is rotated in its file: read each time, without waiting. */
-static void on_subject(void *user, oauth_authority *authority)
+static void on_platform_subject(void *user, oauth_authority *authority)
 {
     const upstream_credentials *self = user;
     buf text;
     bay_diag why = {0};
     buf_init_secret(&text, OAUTH_TOKEN_BYTES);
-    const char *fault = capture_file_into(self->token_file, 0, &text);
+    const char *fault = capture_file_into(self->token_file.at, 0, &text);
     bay_str token = str_trim(buf_view(&text));
     if (fault == NULL && token.len == 0) {
         fault = "it is empty";
     }
     if (fault != NULL) {
-        (void)diag_set(&why, BAY_ERR_DENIED, "tokenFile %.100s: %.80s", self->token_file, fault);
+        (void)diag_set(&why, BAY_ERR_DENIED, "tokenFile %.100s: %.80s", self->token_file.at, fault);
         oauth_authority_subject(authority, (bay_str){"", 0}, why.text);
     } else {
         oauth_authority_subject(authority, token, NULL);
@@ -39,83 +60,246 @@ static void on_subject(void *user, oauth_authority *authority)
     buf_fini(&text);
 }
 
-static const oauth_authority_events events = {.subject = on_subject};
+static const oauth_authority_events own_events = {.subject = on_platform_subject};
+
+/* ---- callers --------------------------------------------------------------------------------- */
+
+static void on_caller_subject(void *user, oauth_authority *authority)
+{
+    const caller *self = user;
+    oauth_authority_subject(authority, principal_token(self->principal), NULL);
+}
+
+static void on_caller_settled(void *user, oauth_authority *authority, const bay_diag *fault)
+{
+    (void)authority;
+    ((caller *)user)->has_failed = fault != NULL;
+}
+
+static const oauth_authority_events caller_events = {.subject = on_caller_subject,
+                                                     .settled = on_caller_settled};
+
+static bay_str rights_of(const caller *self)
+{
+    return (bay_str){(const char *)self->rights, sizeof(self->rights)};
+}
+
+static void caller_free(upstream_credentials *of, caller *self)
+{
+    list_remove(&self->link);
+    (void)map_remove(&of->by_rights, rights_of(self));
+    oauth_authority_free(self->authority);
+    principal_unref(self->principal);
+    mem_free(self);
+}
+
+/* The one who was away for longest makes room: his token is exchanged anew when he comes again. False:
+ * requests of all of them are under way. */
+static bool make_room(upstream_credentials *self)
+{
+    if (self->by_rights.len < UPSTREAM_CALLERS) {
+        return true;
+    }
+    LIST_EACH(link, &self->callers)
+    {
+        caller *one = CONTAINER_OF(link, caller, link);
+        if (oauth_authority_http(one->authority)->holders == 0) {
+            caller_free(self, one);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bay_err caller_new(upstream_credentials *of, const auth_principal *principal,
+                          const unsigned char rights[PRINCIPAL_RIGHTS_BYTES], caller **out)
+{
+    bay_diag diag = {0};
+    caller *self = mem_zalloc(sizeof(*self));
+    if (self == NULL) {
+        return BAY_ERR_NOMEM;
+    }
+    memcpy(self->rights, rights, sizeof(self->rights));
+    bay_err err =
+        oauth_authority_new(of->loop, &of->options, &caller_events, self, &self->authority, &diag);
+    err = err == BAY_OK ? map_put(&of->by_rights, rights_of(self), self, NULL) : err;
+    if (err != BAY_OK) {
+        oauth_authority_free(self->authority);
+        mem_free(self);
+        return err;
+    }
+    self->principal = principal_ref(principal);
+    list_push(&of->callers, &self->link);
+    *out = self;
+    return BAY_OK;
+}
+
+/* The same caller with a newer token: what failed with the old one may be tried at once. */
+static void caller_take(caller *self, const auth_principal *principal)
+{
+    if (str_eq_secret(principal_token(self->principal), principal_token(principal))) {
+        return;
+    }
+    principal_unref(self->principal);
+    self->principal = principal_ref(principal);
+    if (self->has_failed) {
+        self->has_failed = false;
+        oauth_authority_begin(self->authority, false);
+    }
+}
+
+http_authority *upstream_credentials_of(upstream_credentials *self, const auth_principal *who)
+{
+    unsigned char rights[PRINCIPAL_RIGHTS_BYTES];
+    if (self == NULL || !self->are_callers) {
+        return upstream_credentials_own(self);
+    }
+    if (principal_token(who).len == 0 || principal_rights(who, rights) != BAY_OK) {
+        return &self->no_token.http;
+    }
+    caller *one = map_get(&self->by_rights, (bay_str){(const char *)rights, sizeof(rights)});
+    if (one == NULL && (!make_room(self) || caller_new(self, who, rights, &one) != BAY_OK)) {
+        return &self->crowded.http;
+    }
+    list_remove(&one->link);
+    list_push(&self->callers, &one->link);
+    caller_take(one, who);
+    return oauth_authority_http(one->authority);
+}
+
+http_authority *upstream_credentials_own(upstream_credentials *self)
+{
+    return self != NULL && self->own != NULL ? oauth_authority_http(self->own) : NULL;
+}
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-static bay_err write_parameters(const config_map *parameters, buf *out)
+static bay_err keep_parameters(upstream_credentials *self, const config_map *parameters)
 {
+    buf extra;
+    buf_init_secret(&extra, PARAMETER_BYTES);
     for (size_t i = 0; i < parameters->count; i++) {
-        oauth_form_put(out, 0, parameters->at[i].name, parameters->at[i].value);
+        oauth_form_put(&extra, 0, parameters->at[i].name, parameters->at[i].value);
     }
-    return out->err;
+    bay_err err = extra.err;
+    if (err == BAY_OK) {
+        err = arena_dup(&self->memory, buf_view(&extra), &self->options.client.extra);
+    }
+    buf_fini(&extra);
+    return err;
 }
 
 /* The operator's own words may be at any address. */
-static size_t write_rules(const config_credentials *settings, bay_str *out)
+static bay_err keep_rules(upstream_credentials *self, const config_credentials *settings)
 {
-    uri issuer;
+    const bay_str issuers[] = {settings->issuer, settings->idp.issuer};
     size_t count = 0;
-    for (; count < settings->allow.count; count++) {
-        out[count] = settings->allow.at[count];
-    }
-    if (settings->issuer.len > 0 && uri_parse(&issuer, settings->issuer) == BAY_OK) {
-        out[count++] = issuer.host;
-    }
-    return count;
-}
-
-static bay_err make_authority(upstream_credentials *self, loop *on,
-                              const config_credentials *settings, bay_str url, tls_context *tls,
-                              bay_str extra, bay_diag *diag)
-{
-    bay_str *rules = mem_array(settings->allow.count + 1, sizeof(*rules));
+    uri issuer;
+    bay_str *rules =
+        arena_array(&self->memory, settings->allow.count + ARRAY_LEN(issuers), sizeof(*rules));
     if (rules == NULL) {
         return BAY_ERR_NOMEM;
     }
-    bool is_workload = settings->grant == CONFIG_GRANT_WORKLOAD;
-    oauth_authority_options options = {
-        .client = {.grant = is_workload ? OAUTH_ASSERTION : OAUTH_CLIENT,
-                   .url = url,
-                   .identity = {.id = settings->client_id,
-                                .secret = settings->client_secret,
-                                .key = self->key},
-                   .issuer = settings->issuer,
-                   .scope = settings->scope,
-                   .extra = extra,
-                   .wants_dpop = settings->dpop,
-                   .is_modern_only = true},
-        .allow = rules,
-        .allow_count = write_rules(settings, rules),
-        .tls = tls,
-    };
-    bay_err err = oauth_authority_new(on, &options, &events, self, &self->authority, diag);
-    mem_free(rules);
+    bay_err err = BAY_OK;
+    for (size_t i = 0; err == BAY_OK && i < settings->allow.count; i++) {
+        err = arena_dup(&self->memory, settings->allow.at[i], &rules[count++]);
+    }
+    for (size_t i = 0; err == BAY_OK && i < ARRAY_LEN(issuers); i++) {
+        if (issuers[i].len > 0 && uri_parse(&issuer, issuers[i]) == BAY_OK) {
+            err = arena_dup(&self->memory, issuer.host, &rules[count++]);
+        }
+    }
+    self->options.allow = rules;
+    self->options.allow_count = count;
     return err;
+}
+
+static bay_err keep_texts(upstream_credentials *self, const config_credentials *settings,
+                          bay_str url)
+{
+    oauth_settings *client = &self->options.client;
+    const struct {
+        bay_str from;
+        bay_str *to;
+    } texts[] = {
+        {url, &client->url},
+        {settings->client_id, &client->identity.id},
+        {settings->client_secret, &client->identity.secret},
+        {settings->issuer, &client->issuer},
+        {settings->scope, &client->scope},
+        {settings->idp.issuer, &client->idp_issuer},
+        {settings->idp.client_id, &client->idp.id},
+        {settings->idp.client_secret, &client->idp.secret},
+        {settings->token_file, &self->token_file},
+    };
+    bay_err err = BAY_OK;
+    for (size_t i = 0; err == BAY_OK && i < ARRAY_LEN(texts); i++) {
+        err = arena_dup(&self->memory, texts[i].from, texts[i].to);
+    }
+    return err;
+}
+
+static bay_err keep_keys(upstream_credentials *self, const config_credentials *settings,
+                         bay_diag *diag)
+{
+    bay_err err = BAY_OK;
+    if (settings->key.len > 0) {
+        err = jose_key_new(settings->key, settings->key_id, &self->key, diag);
+    }
+    if (err == BAY_OK && settings->idp.key.len > 0) {
+        err = jose_key_new(settings->idp.key, STR(""), &self->idp_key, diag);
+    }
+    self->options.client.identity.key = self->key;
+    self->options.client.idp.key = self->idp_key;
+    return err;
+}
+
+/* Lists belong to no caller: the client asks for them itself, or nobody does. */
+static bay_err make_own(upstream_credentials *self, const config_credentials *settings,
+                        bay_diag *diag)
+{
+    oauth_authority_options options = self->options;
+    options.client.is_eager = false;
+    options.client.grant =
+        settings->grant == CONFIG_GRANT_WORKLOAD ? OAUTH_ASSERTION : OAUTH_CLIENT;
+    options.client.idp = (oauth_identity){.id = STR("")};
+    options.client.idp_issuer = STR("");
+    if (self->are_callers && settings->lists == CONFIG_LISTS_NONE) {
+        return BAY_OK;
+    }
+    return oauth_authority_new(self->loop, &options, &own_events, self, &self->own, diag);
 }
 
 bay_err upstream_credentials_new(loop *on, const config_credentials *settings, bay_str url,
                                  tls_context *tls, upstream_credentials **out, bay_diag *diag)
 {
-    buf extra;
-    bay_err err = BAY_OK;
     upstream_credentials *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
         return BAY_ERR_NOMEM;
     }
-    buf_init_secret(&extra, PARAMETER_BYTES);
-    if (settings->key.len > 0) {
-        err = jose_key_new(settings->key, settings->key_id, &self->key, diag);
-    }
-    if (err == BAY_OK && settings->token_file.len > 0) {
-        self->token_file = mem_dup(settings->token_file.at, settings->token_file.len);
-        err = self->token_file != NULL ? BAY_OK : BAY_ERR_NOMEM;
-    }
-    err = err == BAY_OK ? write_parameters(&settings->parameters, &extra) : err;
-    if (err == BAY_OK) {
-        err = make_authority(self, on, settings, url, tls, buf_view(&extra), diag);
-    }
-    buf_fini(&extra);
+    self->loop = on;
+    self->are_callers = config_credentials_exchange(settings);
+    self->options = (oauth_authority_options){
+        .client = {.grant = settings->grant == CONFIG_GRANT_ID_JAG ? OAUTH_ID_JAG : OAUTH_EXCHANGE,
+                   .wants_dpop = settings->dpop,
+                   .is_eager = true, /* no call is sent without its caller's credential */
+                   .is_modern_only = true,
+                   .is_subject_access = true},
+        .tls = tls,
+    };
+    arena_init(&self->memory, MEMORY_BYTES);
+    list_init(&self->callers);
+    map_init(&self->by_rights, UPSTREAM_CALLERS);
+    refusal_init(
+        &self->no_token, on, BAY_ERR_DENIED,
+        "the caller brought no access token that could be exchanged for one of this server");
+    refusal_init(&self->crowded, on, BAY_ERR_BUSY,
+                 "too many callers at once have credentials there");
+    bay_err err = keep_texts(self, settings, url);
+    err = err == BAY_OK ? keep_parameters(self, &settings->parameters) : err;
+    err = err == BAY_OK ? keep_rules(self, settings) : err;
+    err = err == BAY_OK ? keep_keys(self, settings, diag) : err;
+    err = err == BAY_OK ? make_own(self, settings, diag) : err;
     if (err != BAY_OK) {
         upstream_credentials_free(self);
         return err;
@@ -126,15 +310,19 @@ bay_err upstream_credentials_new(loop *on, const config_credentials *settings, b
 
 void upstream_credentials_free(upstream_credentials *self)
 {
-    if (self != NULL) {
-        oauth_authority_free(self->authority);
-        jose_key_free(self->key);
-        mem_free(self->token_file);
-        mem_free(self);
+    list_link *link;
+    if (self == NULL) {
+        return;
     }
-}
-
-http_authority *upstream_credentials_http(upstream_credentials *self)
-{
-    return self != NULL ? oauth_authority_http(self->authority) : NULL;
+    while ((link = list_first(&self->callers)) != NULL) {
+        caller_free(self, CONTAINER_OF(link, caller, link));
+    }
+    oauth_authority_free(self->own);
+    refusal_fini(&self->no_token);
+    refusal_fini(&self->crowded);
+    map_fini(&self->by_rights);
+    jose_key_free(self->key);
+    jose_key_free(self->idp_key);
+    arena_wipe(&self->memory);
+    mem_free(self);
 }

@@ -1,21 +1,33 @@
-/* As whom the gateway calls a server or an agent: `credentials` of the configuration, as an authority
- * of requests. Tokens are obtained when a request first needs one, and stay in memory. */
+/* As whom the gateway calls a server or an agent: `credentials` of the configuration, as authorities of
+ * requests. Either the gateway has one credential for all its requests, or each caller has one, which
+ * was exchanged for the token that he brought (RFC 8693). Tokens are obtained when a request first
+ * needs one, and stay in memory.
+ *
+ * Threads: the loop's. */
 #ifndef UPSTREAM_CREDENTIALS_H
 #define UPSTREAM_CREDENTIALS_H
 
+#include "auth/principal.h"
 #include "config/config.h"
 #include "http/http_client.h"
+
+enum { UPSTREAM_CALLERS = 1000 /* of one server and loop, whose tokens are kept */ };
 
 typedef struct upstream_credentials upstream_credentials;
 
 /* For requests to `url`.
  * Owns: the caller; copies all but `tls`. Errors: BAY_ERR_INVALID with `diag`, BAY_ERR_UNSUPPORTED
- * (no TLS in this build, and a key), BAY_ERR_NOMEM. Threads: the loop's. */
+ * (no TLS in this build, and a key), BAY_ERR_NOMEM. */
 bay_err upstream_credentials_new(loop *loop, const config_credentials *settings, bay_str url,
                                  tls_context *tls, upstream_credentials **out,
                                  bay_diag *diag) BAY_MUST_CHECK;
 void upstream_credentials_free(upstream_credentials *self); /* after the requests; NULL is fine */
 
-http_authority *upstream_credentials_http(upstream_credentials *self); /* NULL of NULL */
+/* Of what the gateway asks for itself: lists, cards. NULL of NULL, and where it asks without any. */
+http_authority *upstream_credentials_own(upstream_credentials *self);
+/* Of a call that `caller` makes; never NULL but of NULL. A caller without a token gets one whose requests
+ * fail with BAY_ERR_DENIED; above UPSTREAM_CALLERS, where all are in use, with BAY_ERR_BUSY. Whoever
+ * begins a request with it later holds it until then (http_authority_hold). */
+http_authority *upstream_credentials_of(upstream_credentials *self, const auth_principal *caller);
 
 #endif

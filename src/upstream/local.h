@@ -44,7 +44,9 @@ typedef struct upstream_session {
     unsigned inputs;      /* what its server was told that it can ask */
     char *identity;       /* whom alone it serves; NULL: anybody */
     size_t identity_len;
-    list open; /* its calls */
+    const auth_principal *principal; /* counted; whose credential opened it; NULL: the gateway's */
+    unsigned char rights[PRINCIPAL_RIGHTS_BYTES]; /* his */
+    list open;                                    /* its calls */
     size_t open_count;
     list input_requests; /* of the server, not answered yet */
     loop_timer idle;
@@ -142,11 +144,13 @@ void pool_timer(void *argument);
 
 /* session.c */
 void upstream_session_init(upstream_session *self, local *owner, void (*idle)(void *argument));
-bay_err upstream_session_open(local *owner, const share_key *key, bay_str identity,
+/* Of the kind `key`, for the caller of `of`. */
+bay_err upstream_session_open(local *owner, const share_key *key, const upstream_call *of,
                               upstream_session **out, bay_diag *diag) BAY_MUST_CHECK;
 /* Can it take calls? */
 bool upstream_session_is_usable(const upstream_session *self);
-bool upstream_session_serves(const upstream_session *self, const share_key *key, bay_str identity);
+bool upstream_session_serves(const upstream_session *self, const share_key *key,
+                             const upstream_call *call);
 /* A call has left it. */
 void upstream_session_rest(upstream_session *self);
 /* A call of this client that may still be under way over there is not waited for any more. */

@@ -176,8 +176,12 @@ static bay_err make_own_client(local *self, bay_diag *diag)
 static http_authority *link_authority(void *user, const auth_principal *principal)
 {
     const upstream_session *at = user;
-    (void)principal; /* the gateway calls as itself, whoever calls it */
-    return upstream_credentials_http(at->owner->credentials);
+    upstream_credentials *credentials = at->owner->credentials;
+    if (principal == NULL) {
+        principal = at->principal; /* what belongs to the session and to no call of it */
+    }
+    return principal != NULL ? upstream_credentials_of(credentials, principal)
+                             : upstream_credentials_own(credentials);
 }
 
 static bay_err make_credentials(local *self, bay_diag *diag)

@@ -87,5 +87,6 @@ void upstream_tell_elicited(upstream *self, json_val params);
 void upstream_forget_proxies(upstream *self);
 void upstream_call_end(upstream_call *call); /* it is no longer open */
 void upstream_call_fail(upstream_call *call, bay_err err, bool was_sent, const char *text);
+void upstream_call_done(upstream_call *call, const mcp_outcome *outcome); /* it ends */
 
 #endif

@@ -16,6 +16,8 @@ share_key pool_key(const local *self, const upstream_call *call)
     bool is_http = self->kind == MCP_LINK_HTTP;
     share_server server = {.share = self->base.server->share,
                            .revision = self->base.revision,
+                           .are_callers =
+                               config_credentials_exchange(&self->base.server->credentials),
                            .ties = is_http && !self->sends_unattributed};
     return upstream_share_key(&server, &call->spec, &call->affinity);
 }
@@ -140,12 +142,12 @@ static size_t count_leaving(const local *self)
 }
 
 /* The most recently used one that serves it, so that the others may idle away. */
-static upstream_session *find(const local *self, const share_key *key, bay_str identity)
+static upstream_session *find(const local *self, const share_key *key, const upstream_call *call)
 {
     const list_link *end = &self->sessions.head;
     for (list_link *link = end->prev; link != end; link = link->prev) {
         upstream_session *at = CONTAINER_OF(link, upstream_session, link);
-        if (upstream_session_serves(at, key, identity)) {
+        if (upstream_session_serves(at, key, call)) {
             return at;
         }
     }
@@ -176,7 +178,7 @@ typedef struct attempt {
 static attempt pool_try(local *self, const upstream_call *call, const share_key *key,
                         size_t *leaving)
 {
-    attempt made = {.at = find(self, key, call->affinity.identity)};
+    attempt made = {.at = find(self, key, call)};
     uint64_t now = loop_now_ms(self->base.loop);
     if (made.at != NULL) {
         return made;
@@ -200,7 +202,7 @@ static attempt pool_try(local *self, const upstream_call *call, const share_key 
         local_say_circuit(self, text, sizeof(text));
         made.err = diag_set(&made.diag, BAY_ERR_CLOSED, "%s", text);
     } else if (now >= self->session_after_ms) {
-        made.err = upstream_session_open(self, key, call->affinity.identity, &made.at, &made.diag);
+        made.err = upstream_session_open(self, key, call, &made.at, &made.diag);
     }
     return made;
 }

@@ -5,6 +5,8 @@
  *      \________________\____________ broken ____________________________/
  *
  * What breaks is not made again before a call needs it. */
+#include <string.h>
+
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -30,14 +32,20 @@ bool upstream_session_is_usable(const upstream_session *self)
            !self->is_unwritable && !self->is_draining;
 }
 
-bool upstream_session_serves(const upstream_session *self, const share_key *key, bay_str identity)
+bool upstream_session_serves(const upstream_session *self, const share_key *key,
+                             const upstream_call *call)
 {
     bool is_exclusive = key->kind == SHARE_EXCLUSIVE;
+    if (key->has_rights != (self->principal != NULL) ||
+        (key->has_rights && memcmp(self->rights, call->rights, sizeof(self->rights)) != 0)) {
+        return false;
+    }
     if (!upstream_session_is_usable(self) || self->inputs != key->inputs ||
         self->is_exclusive != is_exclusive || (is_exclusive && self->open_count > 0)) {
         return false;
     }
-    return self->identity != NULL ? str_eq(identity_of(self), identity) : !key->is_personal;
+    return self->identity != NULL ? str_eq(identity_of(self), call->affinity.identity)
+                                  : !key->is_personal;
 }
 
 /* It ends, and that says nothing of the server. */
@@ -131,17 +139,28 @@ void upstream_session_init(upstream_session *self, local *owner, void (*idle)(vo
     loop_timer_init(&self->idle, idle, self);
 }
 
-bay_err upstream_session_open(local *owner, const share_key *key, bay_str identity,
+static void session_release(upstream_session *self)
+{
+    principal_unref(self->principal);
+    mem_free(self->identity);
+    mem_free(self);
+}
+
+bay_err upstream_session_open(local *owner, const share_key *key, const upstream_call *of,
                               upstream_session **out, bay_diag *diag)
 {
     upstream_session *self = mem_zalloc(sizeof(*self));
-    if (self == NULL || (key->is_personal && !set_identity(self, identity))) {
+    if (self == NULL || (key->is_personal && !set_identity(self, of->affinity.identity))) {
         mem_free(self);
         return diag_set(diag, BAY_ERR_NOMEM, "out of memory for a session");
     }
     upstream_session_init(self, owner, upstream_session_idle);
     self->inputs = key->inputs;
     self->is_exclusive = key->kind == SHARE_EXCLUSIVE;
+    if (key->has_rights) {
+        self->principal = principal_ref(of->affinity.principal);
+        memcpy(self->rights, of->rights, sizeof(self->rights));
+    }
     self->is_trial = owner->circuit.state == CIRCUIT_OPEN;
     circuit_started(&owner->circuit);
     bay_err err = local_open(owner, self, &upstream_session_events, diag);
@@ -149,8 +168,7 @@ bay_err upstream_session_open(local *owner, const share_key *key, bay_str identi
         owner->session_after_ms =
             loop_now_ms(owner->base.loop) + owner->base.server->restart.min_delay_ms;
         local_count_crash(owner);
-        mem_free(self->identity);
-        mem_free(self);
+        session_release(self);
         return err;
     }
     list_push(&owner->sessions, &self->link);
@@ -225,8 +243,7 @@ void upstream_session_free(upstream_session *self)
     mcp_link_free(self->connection); /* fails what is open */
     list_remove(&self->link);
     owner->session_count--;
-    mem_free(self->identity);
-    mem_free(self);
+    session_release(self);
 }
 
 static bool is_broken(const upstream_session *self)

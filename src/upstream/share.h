@@ -15,11 +15,14 @@ typedef struct share_key {
     share_kind kind;
     unsigned inputs;  /* mcp_inputs that it declares */
     bool is_personal; /* it serves one identity only */
+    bool
+        has_rights; /* it is authorized by a credential of the caller's: it serves his calls only */
 } share_key;
 
 typedef struct share_server {
     config_share share;
     const mcp_revision *revision; /* NULL: not known yet */
+    bool are_callers;             /* each caller has a credential of his own there */
     bool ties; /* what it asks comes on the stream of the call that it is about */
 } share_server;
 

@@ -160,12 +160,16 @@ void upstream_call_fail(upstream_call *call, bay_err err, bool was_sent, const c
     mcp_outcome outcome = {.kind = MCP_OUTCOME_FAILED,
                            .err = err,
                            .was_sent = was_sent || call->may_have_run,
-                           .login = of->is_unauthorized && upstream_is_down(of)
-                                        ? MCP_LOGIN_OPERATOR
-                                        : MCP_LOGIN_NONE,
+                           .login = of->is_unauthorized && upstream_is_down(of) ? MCP_LOGIN_OPERATOR
+                                                                                : MCP_LOGIN_NONE,
                            .text = text};
+    upstream_call_done(call, &outcome);
+}
+
+void upstream_call_done(upstream_call *call, const mcp_outcome *outcome)
+{
     upstream_call_end(call);
-    call->events->done(call->user, &outcome);
+    call->events->done(call->user, outcome);
 }
 
 void upstream_start(upstream *self)

@@ -15,6 +15,7 @@
 #ifndef UPSTREAM_UPSTREAM_H
 #define UPSTREAM_UPSTREAM_H
 
+#include "auth/principal.h"
 #include "base/list.h"
 #include "call/target.h"
 #include "config/config.h"
@@ -67,6 +68,7 @@ typedef struct upstream_affinity {
     unsigned inputs;                 /* mcp_inputs: what this client can be asked */
     const auth_principal *principal; /* who makes the call */
     bay_str identity;  /* whose call it is: the client's session, else its principal */
+    bool is_own;       /* nobody's: the gateway asks for itself */
     bool is_stateless; /* the next call of that principal may be another client's */
 } upstream_affinity;
 
@@ -81,7 +83,9 @@ struct upstream_call {
     bool is_repeatable; /* may be executed twice: it is tried again also where it was sent */
     const upstream_call_events *events;
     void *user;
-    list_link link;                       /* in one of the upstream's lists */
+    list_link link; /* in one of the upstream's lists */
+    /* Of a server where each caller has a credential of his own: what his depends on. */
+    unsigned char rights[PRINCIPAL_RIGHTS_BYTES];
     mcp_call *call;                       /* the owner's: while it is with the client engine … */
     struct upstream_session *session;     /* … of this link */
     struct input_request *input_requests; /* of the server about this call, not answered yet */

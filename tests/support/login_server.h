@@ -41,12 +41,19 @@ typedef struct login_server {
     bool has_device, asks_only_for_calls, wants_secret;
     const char *refuses_scope;   /* what tools/call wants and nobody is granted; NULL: nothing */
     const char *agent_elsewhere; /* where the agent's card leads; NULL: here */
+    const char *issuer;          /* whose tokens the server and the agent take; NULL: its own */
+    const char *secrets[4];      /* what nobody may send here; NULL: nothing */
+    bool is_modern;              /* the MCP server speaks 2026-07-28 */
     /* what happened */
     atomic_int registrations, pages, codes, refreshes, reuses, revocations, clients, exchanges;
     atomic_int calls, refused, assertions;
-    atomic_int strangers; /* requests that bring a credential of somebody else ("canary") */
+    atomic_int leaks;         /* requests with one of `secrets` anywhere in them */
+    atomic_int sessions;      /* of the MCP server */
+    atomic_int mixed;         /* requests in the session of another user */
+    atomic_int strangers;     /* requests that bring a credential of somebody else ("canary") */
     atomic_int refuses_calls; /* whatever they bring: turned by the test */
-    atomic_int epoch;         /* tokens of earlier epochs are refused: turned by the test */
+    atomic_int refuses_exchanges;
+    atomic_int epoch; /* tokens of earlier epochs are refused: turned by the test */
     /* its own */
     login_code table[LOGIN_CODES];
     int made, refresh_number, device_polls;
@@ -178,6 +185,64 @@ static inline void login_refresh(login_server *self, http_exchange *exchange,
     login_issue(self, exchange, user, true);
 }
 
+/* The "sub" of what looks like a JWT; "": it has none. */
+static inline void login_subject(bay_str token, char user[32])
+{
+    buf claims;
+    bay_str payload = str_from(token, str_find(token, '.') + 1);
+    payload = str_head(payload, str_find(payload, '.'));
+    user[0] = '\0';
+    buf_init(&claims, LOGIN_TEXT);
+    if (base64_decode(&claims, payload, BASE64_URL) == BAY_OK) {
+        buf_char(&claims, '\0');
+        const char *at = strstr(claims.at, "\"sub\":\"");
+        (void)(at != NULL && sscanf(at, "\"sub\":\"%31[a-z]\"", user));
+    }
+    buf_fini(&claims);
+}
+
+/* RFC 8693: a token of the subject; or his assertion, which another server takes for one. */
+static inline void login_exchange(login_server *self, http_exchange *exchange,
+                                  const oauth_form *form)
+{
+    char user[32];
+    buf claims;
+    self->exchanges++;
+    login_subject(oauth_form_get(form, STR("subject_token")), user);
+    if (user[0] == '\0' || self->refuses_exchanges != 0) {
+        login_reply(exchange, 400, "{\"error\":\"invalid_grant\"}");
+        return;
+    }
+    if (!str_ends(oauth_form_get(form, STR("requested_token_type")), STR(":id-jag"))) {
+        login_issue(self, exchange, user, false);
+        return;
+    }
+    buf_init(&claims, LOGIN_TEXT);
+    char text[64];
+    snprintf(text, sizeof(text), "{\"sub\":\"%s\"}", user);
+    base64_encode(&claims, str_of(text), BASE64_URL);
+    login_reply(exchange, 200,
+                "{\"access_token\":\"secret-jag.%.*s.x\",\"token_type\":\"N_A\","
+                "\"issued_token_type\":\"urn:ietf:params:oauth:token-type:id-jag\"}",
+                BAY_STR(buf_view(&claims)));
+    buf_fini(&claims);
+}
+
+static inline void login_take_assertion(login_server *self, http_exchange *exchange,
+                                        const oauth_form *form)
+{
+    char user[32] = "pod";
+    bay_str assertion = oauth_form_get(form, STR("assertion"));
+    self->assertions++;
+    if (str_starts(assertion, STR("secret-jag."))) {
+        login_subject(assertion, user);
+    } else if (!str_eq(assertion, STR("secret-workload"))) {
+        login_reply(exchange, 400, "{\"error\":\"invalid_grant\"}");
+        return;
+    }
+    login_issue(self, exchange, user, false);
+}
+
 static inline void login_token(login_server *self, http_exchange *exchange, const oauth_form *form)
 {
     bay_str grant = oauth_form_get(form, STR("grant_type"));
@@ -194,15 +259,9 @@ static inline void login_token(login_server *self, http_exchange *exchange, cons
             login_reply(exchange, 401, "{\"error\":\"invalid_client\"}");
         }
     } else if (str_ends(grant, STR(":jwt-bearer"))) {
-        self->assertions++;
-        if (str_eq(oauth_form_get(form, STR("assertion")), STR("secret-workload"))) {
-            login_issue(self, exchange, "pod", false);
-        } else {
-            login_reply(exchange, 400, "{\"error\":\"invalid_grant\"}");
-        }
+        login_take_assertion(self, exchange, form);
     } else if (str_ends(grant, STR(":token-exchange"))) {
-        self->exchanges++;
-        login_issue(self, exchange, "exchanged", false);
+        login_exchange(self, exchange, form);
     } else if (str_ends(grant, STR(":device_code"))) {
         if (self->device_polls++ == 0) {
             login_reply(exchange, 400, "{\"error\":\"authorization_pending\"}");
@@ -270,9 +329,32 @@ static inline void login_challenge(login_server *self, http_exchange *exchange)
     http_exchange_reply(exchange, 401, &field, 1, STR(""));
 }
 
+/* What results of 2026-07-28 begin with. */
+static inline const char *login_modern(const login_server *self)
+{
+    return self->is_modern ? "\"resultType\":\"complete\",\"ttlMs\":0,\"cacheScope\":\"private\","
+                           : "";
+}
+
+/* A session is of whoever opened it. */
+static inline void login_initialize(login_server *self, http_exchange *exchange, const char *user)
+{
+    char text[LOGIN_TEXT], session[64];
+    self->sessions++;
+    snprintf(session, sizeof(session), "of-%s-%d", user, (int)self->sessions);
+    snprintf(text, sizeof(text),
+             "{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"result\":{\"protocolVersion\":\"2025-11-25\","
+             "\"capabilities\":{\"tools\":{}},\"serverInfo\":{\"name\":\"s\",\"version\":"
+             "\"1\"}}}",
+             BAY_STR(login_id(exchange)));
+    const http_field fields[] = {{STR("Content-Type"), STR("application/json")},
+                                 {STR("Mcp-Session-Id"), str_of(session)}};
+    http_exchange_reply(exchange, 200, fields, ARRAY_LEN(fields), str_of(text));
+}
+
 static inline void login_mcp(login_server *self, http_exchange *exchange)
 {
-    char user[32];
+    char user[32], session[40];
     bool is_call = login_body_has(exchange, "\"tools/call\"");
     bool is_public = self->asks_only_for_calls && !is_call;
     bool is_refused = is_call && self->refuses_calls != 0;
@@ -281,22 +363,27 @@ static inline void login_mcp(login_server *self, http_exchange *exchange)
         return;
     }
     bay_str id = login_id(exchange);
+    bay_str given = http_exchange_field(exchange, STR("Mcp-Session-Id"));
+    snprintf(session, sizeof(session), "of-%s-", user);
+    self->mixed += given.len > 0 && !str_starts(given, str_of(session));
     if (!str_eq(http_exchange_method(exchange), STR("POST"))) {
         http_exchange_reply(exchange, 405, NULL, 0, STR(""));
-    } else if (login_body_has(exchange, "\"initialize\"")) {
-        login_reply(
-            exchange, 200,
-            "{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"result\":{\"protocolVersion\":\"2025-11-25\","
-            "\"capabilities\":{\"tools\":{}},\"serverInfo\":{\"name\":\"s\",\"version\":"
-            "\"1\"}}}",
-            BAY_STR(id));
+    } else if (self->is_modern && login_body_has(exchange, "\"server/discover\"")) {
+        login_reply(exchange, 200,
+                    "{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"result\":{\"resultType\":\"complete\","
+                    "\"supportedVersions\":[\"2026-07-28\"],\"capabilities\":{\"tools\":{}},"
+                    "\"serverInfo\":{\"name\":\"s\",\"version\":\"1\"},\"ttlMs\":0,"
+                    "\"cacheScope\":\"private\"}}",
+                    BAY_STR(id));
+    } else if (!self->is_modern && login_body_has(exchange, "\"initialize\"")) {
+        login_initialize(self, exchange, user);
     } else if (login_body_has(exchange, "\"notifications/")) {
         http_exchange_reply(exchange, 202, NULL, 0, STR(""));
     } else if (login_body_has(exchange, "\"tools/list\"")) {
         login_reply(exchange, 200,
-                    "{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"result\":{\"tools\":[{\"name\":\"who\","
+                    "{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"result\":{%s\"tools\":[{\"name\":\"who\","
                     "\"inputSchema\":{\"type\":\"object\"}}]}}",
-                    BAY_STR(id));
+                    BAY_STR(id), login_modern(self));
     } else if (is_call && self->refuses_scope != NULL) {
         char challenge[256];
         snprintf(challenge, sizeof(challenge), "Bearer error=\"insufficient_scope\", scope=\"%s\"",
@@ -305,10 +392,11 @@ static inline void login_mcp(login_server *self, http_exchange *exchange)
         http_exchange_reply(exchange, 403, &field, 1, STR(""));
     } else if (is_call) {
         self->calls++;
-        login_reply(exchange, 200,
-                    "{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"result\":{\"content\":[{\"type\":\"text\","
-                    "\"text\":\"you are %s\"}]}}",
-                    BAY_STR(id), user);
+        login_reply(
+            exchange, 200,
+            "{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"result\":{%s\"content\":[{\"type\":\"text\","
+            "\"text\":\"you are %s\"}]}}",
+            BAY_STR(id), login_modern(self), user);
     } else {
         login_reply(
             exchange, 400,
@@ -346,9 +434,35 @@ static inline void login_agent(login_server *self, http_exchange *exchange)
 
 /* ---- its life -------------------------------------------------------------------------------- */
 
+static inline bool login_text_has(bay_str text, const char *secret)
+{
+    return text.len > 0 && memmem(text.at, text.len, secret, strlen(secret)) != NULL;
+}
+
+/* Looks through all of the request. */
+static inline bool login_leaks(const login_server *self, const http_exchange *exchange)
+{
+    size_t count = 0;
+    const http_field *fields = http_exchange_fields(exchange, &count);
+    for (size_t i = 0; i < ARRAY_LEN(self->secrets) && self->secrets[i] != NULL; i++) {
+        bool leaks = login_text_has(http_exchange_path(exchange), self->secrets[i]) ||
+                     login_text_has(http_exchange_query(exchange), self->secrets[i]) ||
+                     login_text_has(http_exchange_body(exchange), self->secrets[i]);
+        for (size_t k = 0; k < count; k++) {
+            leaks = leaks || login_text_has(fields[k].name, self->secrets[i]) ||
+                    login_text_has(fields[k].value, self->secrets[i]);
+        }
+        if (leaks) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static inline void login_on_request(void *user, http_exchange *exchange)
 {
     login_server *self = user;
+    self->leaks += login_leaks(self, exchange);
     arena memory;
     oauth_form form = {.count = 0};
     bay_str path = http_exchange_path(exchange);
@@ -371,7 +485,8 @@ static inline void login_on_request(void *user, http_exchange *exchange)
     } else if (str_starts(path, STR("/.well-known/oauth-protected-resource/"))) {
         bool is_agent = str_ends(path, STR("/agent"));
         login_reply(exchange, 200, "{\"resource\":\"%s\",\"authorization_servers\":[\"%s\"]}",
-                    is_agent ? self->agent_url : self->url, self->origin);
+                    is_agent ? self->agent_url : self->url,
+                    self->issuer != NULL ? self->issuer : self->origin);
     } else if (str_eq(path, STR("/.well-known/oauth-authorization-server"))) {
         login_metadata(self, exchange);
     } else if (str_eq(path, STR("/register"))) {

@@ -259,6 +259,81 @@ static void test_actors(void **state)
     principal_unref(last);
 }
 
+/* For exchanges: in memory, and part of nothing that is stored, shown or compared. */
+static void test_token(void **state)
+{
+    (void)state;
+    static char longest[PRINCIPAL_TOKEN_BYTES + 1];
+    principal_parts parts = alice;
+    const auth_principal *without = made(&parts);
+    memset(longest, 'a', sizeof(longest));
+    parts.token = (bay_str){longest, sizeof(longest)};
+    const auth_principal *self = NULL;
+    assert_int_equal(principal_new(&parts, &self), BAY_ERR_LIMIT);
+    parts.token.len--;
+    const auth_principal *most = made(&parts);
+    assert_int_equal(principal_token(most).len, PRINCIPAL_TOKEN_BYTES);
+    parts.token = STR("canary");
+    self = made(&parts);
+    assert_text(principal_token(self), "canary");
+    assert_text(principal_token(without), "");
+    assert_text(principal_token(NULL), "");
+    assert_text(principal_scopes(self), "files.read files.write");
+    assert_true(str_eq(principal_binding(self), principal_binding(without)));
+    const auth_principal *stored = NULL;
+    assert_int_equal(principal_of_identity(principal_identity(self), &stored), BAY_OK);
+    assert_text(principal_token(stored), "");
+    principal_unref(stored);
+    principal_unref(self);
+    principal_unref(most);
+    principal_unref(without);
+}
+
+#ifdef BAY_NO_TLS
+static void test_rights(void **state)
+{
+    (void)state;
+    unsigned char out[PRINCIPAL_RIGHTS_BYTES];
+    const auth_principal *self = made(&alice);
+    assert_int_equal(principal_rights(self, out), BAY_ERR_UNSUPPORTED);
+    principal_unref(self);
+}
+#else
+static void assert_rights(const principal_parts *one, const principal_parts *other, bool are_same)
+{
+    unsigned char a[PRINCIPAL_RIGHTS_BYTES], b[PRINCIPAL_RIGHTS_BYTES];
+    const auth_principal *first = made(one);
+    const auth_principal *second = made(other);
+    assert_int_equal(principal_rights(first, a), BAY_OK);
+    assert_int_equal(principal_rights(second, b), BAY_OK);
+    assert_int_equal(memcmp(a, b, sizeof(a)) == 0, are_same);
+    principal_unref(first);
+    principal_unref(second);
+}
+
+static void test_rights(void **state)
+{
+    (void)state;
+    const auth_principal *actor = principal_local();
+    principal_parts parts = alice;
+    parts.token = STR("t");
+    parts.expires_at_ms = 5;
+    assert_rights(&alice, &parts, true);
+    parts.scopes = STR("files.read");
+    assert_rights(&alice, &parts, false);
+    parts = alice;
+    parts.client = STR("cli");
+    assert_rights(&alice, &parts, false);
+    parts = alice;
+    parts.issuer = STR("https://other.example");
+    assert_rights(&alice, &parts, false);
+    parts = alice;
+    parts.actor = actor;
+    assert_rights(&alice, &parts, false);
+    principal_unref(actor);
+}
+#endif
+
 static void test_local(void **state)
 {
     (void)state;
@@ -302,6 +377,8 @@ int main(void)
         cmocka_unit_test(test_clients),
         cmocka_unit_test(test_stored),
         cmocka_unit_test(test_actors),
+        cmocka_unit_test(test_token),
+        cmocka_unit_test(test_rights),
         cmocka_unit_test(test_local),
         cmocka_unit_test(test_memory),
     };

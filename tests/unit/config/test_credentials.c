@@ -23,10 +23,13 @@ typedef struct mistake {
 
 #define SERVER "mcpServers:\n  a: {url: 'https://x/mcp', "
 #define GOOD "clientId: gw, clientSecret: canary-s"
+#define AT "issuer: 'https://as.example'"
+#define IDP "idp: {issuer: 'https://idp.example', clientId: a, clientSecret: canary-i}"
+#define CALLERS "auth: {issuers: {i: {url: 'https://i.example'}}}\n"
 
 static const mistake mistakes[] = {
     {SERVER "credentials: {}}\n", ":2: mcpServers.a.credentials: clientId is missing"},
-    {SERVER "credentials: user}\n", ":2: mcpServers.a.credentials needs a map of keys"},
+    {SERVER "credentials: exchange}\n", ":2: mcpServers.a.credentials needs a map of keys"},
     {SERVER "credentials: {clientSecret: canary-s}}\n", "clientId is missing"},
     {SERVER "credentials: {clientId: gw}}\n", "neither clientSecret nor key"},
     {SERVER "credentials: {" GOOD ", key: canary-k}}\n", "both clientSecret and key"},
@@ -53,6 +56,36 @@ static const mistake mistakes[] = {
      "agents.a.credentials: a token would go to the server in clear text"},
     {"agents: {a: {url: 'https://x/', credentials: {clientId: gw}}}\n",
      "agents.a.credentials: neither clientSecret nor key"},
+    /* a token of each caller */
+    {CALLERS SERVER "credentials: {grant: exchange, " GOOD "}}\n",
+     ":3: mcpServers.a.credentials: issuer is missing"},
+    {SERVER "credentials: {grant: exchange, " GOOD ", " AT "}}\n",
+     ":2: mcpServers.a.credentials: no caller brings a token that could be exchanged"},
+    {"agents: {a: {url: 'https://x/', credentials: {grant: exchange, " GOOD ", " AT "}}}\n",
+     "agents.a.credentials: no caller brings a token"},
+    {CALLERS SERVER "credentials: {grant: exchange, clientId: gw, " AT "}}\n",
+     "neither clientSecret nor key"},
+    {CALLERS SERVER "credentials: {grant: exchange, " GOOD ", " AT ", tokenFile: /t}}\n",
+     "tokenFile is of grant: workload"},
+    {CALLERS SERVER "credentials: {grant: exchange, " GOOD ", " AT ", " IDP "}}\n",
+     "idp is of grant: idJag"},
+    {SERVER "credentials: {" GOOD ", " IDP "}}\n", "idp is of grant: idJag"},
+    {CALLERS SERVER "share: always, credentials: {grant: exchange, " GOOD ", " AT "}}\n",
+     "mcpServers.a.share: always: callers with credentials of their own share no session"},
+    {CALLERS SERVER "credentials: {grant: idJag, " GOOD ", " AT "}}\n", "idp.issuer is missing"},
+    {CALLERS SERVER "credentials: {grant: idJag, " GOOD ", " AT
+                    ", idp: {issuer: 'https://idp.example'}}}\n",
+     "idp.clientId is missing"},
+    {CALLERS SERVER "credentials: {grant: idJag, " GOOD ", " AT
+                    ", idp: {issuer: 'https://idp.example', clientId: a}}}\n",
+     "give idp either a clientSecret or a key"},
+    {CALLERS SERVER
+     "credentials: {grant: idJag, " GOOD ", " AT
+     ", idp: {issuer: 'http://idp.example', clientId: a, clientSecret: canary-i}}}\n",
+     "credentials.idp.issuer: write the issuer as https://host"},
+    {CALLERS SERVER "credentials: {grant: idJag, " GOOD ", " AT
+                    ", idp: {issuer: 'https://idp.example', clientId: a, key: canary-i}}}\n",
+     "credentials.idp.key: it is no private key"},
     /* secrets */
     {SERVER "credentials: {clientId: gw, clientSecret: '${file:secret}'}}\n",
      ":2: mcpServers.a.credentials.clientSecret: ${file:secret}: write the whole path"},

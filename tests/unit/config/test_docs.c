@@ -79,6 +79,8 @@ static void the_schema_is_json_and_knows_every_key(void **state)
         [CONFIG_SCOPE_RESTART] = "/properties/mcpServers/additionalProperties/properties/restart",
         [CONFIG_SCOPE_CREDENTIALS] =
             "/properties/mcpServers/additionalProperties/properties/credentials",
+        [CONFIG_SCOPE_IDP] = "/properties/mcpServers/additionalProperties/properties/credentials"
+                             "/properties/idp",
         [CONFIG_SCOPE_SERVER_TLS] = "/properties/mcpServers/additionalProperties/properties/tls",
         [CONFIG_SCOPE_GRADE] = "/properties/mcpServers/additionalProperties/properties/grade",
         [CONFIG_SCOPE_EXPOSE] = "/properties/mcpServers/additionalProperties/properties/expose",

@@ -24,17 +24,24 @@ typedef struct row {
 
 static const row rows[] = {
     /* nothing is decided before it is known how the server is spoken to */
-    {CONFIG_SHARE_AUTO, -1, false, CALL, NULL, FORM, "a", {SHARE_MAIN, ALL, false}},
-    {CONFIG_SHARE_SESSION, -1, true, CALL, NULL, FORM, "a", {SHARE_MAIN, ALL, false}},
+    {CONFIG_SHARE_AUTO, -1, false, CALL, NULL, FORM, "a", {SHARE_MAIN, ALL, false, false}},
+    {CONFIG_SHARE_SESSION, -1, true, CALL, NULL, FORM, "a", {SHARE_MAIN, ALL, false, false}},
     /* the stateless era has no sessions */
-    {CONFIG_SHARE_AUTO, MCP_LATEST, false, CALL, NULL, FORM, "a", {SHARE_MAIN, ALL, false}},
-    {CONFIG_SHARE_SESSION, MCP_LATEST, true, CALL, NULL, ROOTS, "a", {SHARE_MAIN, ALL, false}},
+    {CONFIG_SHARE_AUTO, MCP_LATEST, false, CALL, NULL, FORM, "a", {SHARE_MAIN, ALL, false, false}},
+    {CONFIG_SHARE_SESSION,
+     MCP_LATEST,
+     true,
+     CALL,
+     NULL,
+     ROOTS,
+     "a",
+     {SHARE_MAIN, ALL, false, false}},
     /* always: one for all */
-    {CONFIG_SHARE_ALWAYS, 1, false, CALL, NULL, FORM, "a", {SHARE_MAIN, ALL, false}},
-    {CONFIG_SHARE_ALWAYS, 1, true, CALL, NULL, ROOTS, "a", {SHARE_MAIN, ALL, false}},
+    {CONFIG_SHARE_ALWAYS, 1, false, CALL, NULL, FORM, "a", {SHARE_MAIN, ALL, false, false}},
+    {CONFIG_SHARE_ALWAYS, 1, true, CALL, NULL, ROOTS, "a", {SHARE_MAIN, ALL, false, false}},
     /* session: one for each client, whatever it can be asked and whatever it calls */
-    {CONFIG_SHARE_SESSION, 1, false, CALL, NULL, 0, "a", {SHARE_SHARED, 0, true}},
-    {CONFIG_SHARE_SESSION, 1, true, CALL, NULL, FORM, "a", {SHARE_SHARED, FORM, true}},
+    {CONFIG_SHARE_SESSION, 1, false, CALL, NULL, 0, "a", {SHARE_SHARED, 0, true, false}},
+    {CONFIG_SHARE_SESSION, 1, true, CALL, NULL, FORM, "a", {SHARE_SHARED, FORM, true, false}},
     {CONFIG_SHARE_SESSION,
      1,
      true,
@@ -42,16 +49,23 @@ static const row rows[] = {
      NULL,
      FORM,
      "a",
-     {SHARE_SHARED, FORM, true}},
+     {SHARE_SHARED, FORM, true, false}},
     /* … and where nobody has said whose call it is, as auto */
-    {CONFIG_SHARE_SESSION, 1, false, CALL, NULL, 0, "", {SHARE_MAIN, ALL, false}},
-    {CONFIG_SHARE_SESSION, 1, false, CALL, NULL, FORM, "", {SHARE_EXCLUSIVE, FORM, false}},
+    {CONFIG_SHARE_SESSION, 1, false, CALL, NULL, 0, "", {SHARE_MAIN, ALL, false, false}},
+    {CONFIG_SHARE_SESSION, 1, false, CALL, NULL, FORM, "", {SHARE_EXCLUSIVE, FORM, false, false}},
     /* auto: who cannot be asked anything shares one with everybody */
-    {CONFIG_SHARE_AUTO, 1, false, CALL, NULL, 0, "a", {SHARE_MAIN, ALL, false}},
-    {CONFIG_SHARE_AUTO, 1, true, CALL, NULL, 0, "a", {SHARE_MAIN, ALL, false}},
+    {CONFIG_SHARE_AUTO, 1, false, CALL, NULL, 0, "a", {SHARE_MAIN, ALL, false, false}},
+    {CONFIG_SHARE_AUTO, 1, true, CALL, NULL, 0, "a", {SHARE_MAIN, ALL, false, false}},
     /* … and so does what asks nobody */
-    {CONFIG_SHARE_AUTO, 1, false, "tools/list", NULL, ALL, "a", {SHARE_MAIN, ALL, false}},
-    {CONFIG_SHARE_AUTO, 1, false, "resources/list", NULL, ALL, "a", {SHARE_MAIN, ALL, false}},
+    {CONFIG_SHARE_AUTO, 1, false, "tools/list", NULL, ALL, "a", {SHARE_MAIN, ALL, false, false}},
+    {CONFIG_SHARE_AUTO,
+     1,
+     false,
+     "resources/list",
+     NULL,
+     ALL,
+     "a",
+     {SHARE_MAIN, ALL, false, false}},
     {CONFIG_SHARE_AUTO,
      1,
      false,
@@ -59,12 +73,19 @@ static const row rows[] = {
      NULL,
      ALL,
      "a",
-     {SHARE_MAIN, ALL, false}},
-    {CONFIG_SHARE_AUTO, 1, false, "prompts/list", NULL, ALL, "a", {SHARE_MAIN, ALL, false}},
-    {CONFIG_SHARE_AUTO, 1, false, "completion/complete", NULL, ALL, "a", {SHARE_MAIN, ALL, false}},
-    {CONFIG_SHARE_AUTO, 1, false, "ping", NULL, ALL, "a", {SHARE_MAIN, ALL, false}},
+     {SHARE_MAIN, ALL, false, false}},
+    {CONFIG_SHARE_AUTO, 1, false, "prompts/list", NULL, ALL, "a", {SHARE_MAIN, ALL, false, false}},
+    {CONFIG_SHARE_AUTO,
+     1,
+     false,
+     "completion/complete",
+     NULL,
+     ALL,
+     "a",
+     {SHARE_MAIN, ALL, false, false}},
+    {CONFIG_SHARE_AUTO, 1, false, "ping", NULL, ALL, "a", {SHARE_MAIN, ALL, false, false}},
     /* … and what must be found again when the call is over */
-    {CONFIG_SHARE_AUTO, 1, false, "tasks/get", NULL, ALL, "a", {SHARE_MAIN, ALL, false}},
+    {CONFIG_SHARE_AUTO, 1, false, "tasks/get", NULL, ALL, "a", {SHARE_MAIN, ALL, false, false}},
     {CONFIG_SHARE_AUTO,
      1,
      false,
@@ -72,26 +93,70 @@ static const row rows[] = {
      "{'name':'x','task':{}}",
      ALL,
      "a",
-     {SHARE_MAIN, ALL, false}},
+     {SHARE_MAIN, ALL, false, false}},
     /* on streams of their own questions find back: shared by those of one kind */
-    {CONFIG_SHARE_AUTO, 1, true, CALL, "{'name':'x'}", FORM, "a", {SHARE_SHARED, FORM, false}},
-    {CONFIG_SHARE_AUTO, 1, true, "prompts/get", NULL, FORM, "a", {SHARE_SHARED, FORM, false}},
-    {CONFIG_SHARE_AUTO, 1, true, CALL, NULL, FORM | ROOTS, "a", {SHARE_SHARED, FORM | ROOTS, true}},
+    {CONFIG_SHARE_AUTO,
+     1,
+     true,
+     CALL,
+     "{'name':'x'}",
+     FORM,
+     "a",
+     {SHARE_SHARED, FORM, false, false}},
+    {CONFIG_SHARE_AUTO,
+     1,
+     true,
+     "prompts/get",
+     NULL,
+     FORM,
+     "a",
+     {SHARE_SHARED, FORM, false, false}},
+    {CONFIG_SHARE_AUTO,
+     1,
+     true,
+     CALL,
+     NULL,
+     FORM | ROOTS,
+     "a",
+     {SHARE_SHARED, FORM | ROOTS, true, false}},
     /* on a pipe they do not: exclusive */
-    {CONFIG_SHARE_AUTO, 1, false, CALL, NULL, FORM, "a", {SHARE_EXCLUSIVE, FORM, false}},
-    {CONFIG_SHARE_AUTO, 1, false, "resources/read", NULL, FORM, "", {SHARE_EXCLUSIVE, FORM, false}},
-    {CONFIG_SHARE_AUTO, 1, false, CALL, NULL, ROOTS, "a", {SHARE_EXCLUSIVE, ROOTS, true}},
+    {CONFIG_SHARE_AUTO, 1, false, CALL, NULL, FORM, "a", {SHARE_EXCLUSIVE, FORM, false, false}},
+    {CONFIG_SHARE_AUTO,
+     1,
+     false,
+     "resources/read",
+     NULL,
+     FORM,
+     "",
+     {SHARE_EXCLUSIVE, FORM, false, false}},
+    {CONFIG_SHARE_AUTO, 1, false, CALL, NULL, ROOTS, "a", {SHARE_EXCLUSIVE, ROOTS, true, false}},
 };
 
 static const row stateless[] = {
     /* a principal without a session may be many clients: none works with the roots of another */
-    {CONFIG_SHARE_AUTO, 1, true, CALL, NULL, ROOTS, "a", {SHARE_EXCLUSIVE, ROOTS, true}},
-    {CONFIG_SHARE_AUTO, 1, false, CALL, NULL, ROOTS, "a", {SHARE_EXCLUSIVE, ROOTS, true}},
-    {CONFIG_SHARE_AUTO, 1, true, CALL, NULL, FORM, "a", {SHARE_SHARED, FORM, false}},
-    {CONFIG_SHARE_SESSION, 1, true, CALL, NULL, ROOTS, "a", {SHARE_SHARED, ROOTS, true}},
+    {CONFIG_SHARE_AUTO, 1, true, CALL, NULL, ROOTS, "a", {SHARE_EXCLUSIVE, ROOTS, true, false}},
+    {CONFIG_SHARE_AUTO, 1, false, CALL, NULL, ROOTS, "a", {SHARE_EXCLUSIVE, ROOTS, true, false}},
+    {CONFIG_SHARE_AUTO, 1, true, CALL, NULL, FORM, "a", {SHARE_SHARED, FORM, false, false}},
+    {CONFIG_SHARE_SESSION, 1, true, CALL, NULL, ROOTS, "a", {SHARE_SHARED, ROOTS, true, false}},
 };
 
-static void check(const row *table, size_t count, bool is_stateless)
+/* A server at which each caller has a credential of his own: no session of its revisions is another's,
+ * and what belongs to nobody goes through the gateway's. */
+static const row callers[] = {
+    {CONFIG_SHARE_AUTO, -1, true, CALL, NULL, FORM, "a", {SHARE_MAIN, ALL, false, false}},
+    {CONFIG_SHARE_AUTO, MCP_LATEST, true, CALL, NULL, FORM, "a", {SHARE_MAIN, ALL, false, false}},
+    {CONFIG_SHARE_AUTO, 1, true, CALL, NULL, 0, "a", {SHARE_SHARED, ALL, false, true}},
+    {CONFIG_SHARE_ALWAYS, 1, true, CALL, NULL, 0, "a", {SHARE_SHARED, ALL, false, true}},
+    {CONFIG_SHARE_AUTO, 1, true, "tools/list", NULL, ALL, "a", {SHARE_SHARED, ALL, false, true}},
+    {CONFIG_SHARE_AUTO, 1, true, "tasks/get", NULL, FORM, "a", {SHARE_SHARED, ALL, false, true}},
+    {CONFIG_SHARE_AUTO, 1, true, CALL, NULL, FORM, "a", {SHARE_SHARED, FORM, false, true}},
+    {CONFIG_SHARE_AUTO, 1, true, CALL, NULL, ROOTS, "a", {SHARE_SHARED, ROOTS, true, true}},
+    {CONFIG_SHARE_AUTO, 1, false, CALL, NULL, FORM, "a", {SHARE_EXCLUSIVE, FORM, false, true}},
+    {CONFIG_SHARE_SESSION, 1, true, CALL, NULL, 0, "a", {SHARE_SHARED, 0, true, true}},
+    {CONFIG_SHARE_SESSION, 1, true, CALL, NULL, 0, "", {SHARE_SHARED, ALL, false, true}},
+};
+
+static void check(const row *table, size_t count, bool is_stateless, bool are_callers)
 {
     for (size_t i = 0; i < count; i++) {
         const row *at = &table[i];
@@ -107,12 +172,13 @@ static void check(const row *table, size_t count, bool is_stateless)
         share_server server = {
             .share = at->share,
             .revision = at->revision >= 0 ? mcp_revision_of((mcp_revision_id)at->revision) : NULL,
-            .ties = at->ties};
+            .ties = at->ties,
+            .are_callers = are_callers};
         upstream_affinity affinity = {
             .inputs = at->inputs, .identity = str_of(at->identity), .is_stateless = is_stateless};
         share_key is = upstream_share_key(&server, &spec, &affinity);
         if (is.kind != at->wanted.kind || is.inputs != at->wanted.inputs ||
-            is.is_personal != at->wanted.is_personal) {
+            is.is_personal != at->wanted.is_personal || is.has_rights != at->wanted.has_rights) {
             fail_msg("row %zu: kind %d, inputs %u, personal %d", i, (int)is.kind, is.inputs,
                      is.is_personal);
         }
@@ -124,18 +190,36 @@ static void check(const row *table, size_t count, bool is_stateless)
 static void the_table(void **state)
 {
     (void)state;
-    check(rows, sizeof(rows) / sizeof(rows[0]), false);
+    check(rows, sizeof(rows) / sizeof(rows[0]), false, false);
 }
 
 static void the_table_of_stateless_clients(void **state)
 {
     (void)state;
-    check(stateless, sizeof(stateless) / sizeof(stateless[0]), true);
+    check(stateless, sizeof(stateless) / sizeof(stateless[0]), true, false);
+}
+
+static void the_table_of_callers(void **state)
+{
+    (void)state;
+    check(callers, sizeof(callers) / sizeof(callers[0]), false, true);
+}
+
+static void lists_are_nobodys(void **state)
+{
+    (void)state;
+    mcp_call_spec spec = {.method = STR("tools/list")};
+    share_server server = {.revision = mcp_revision_of(1), .are_callers = true};
+    upstream_affinity affinity = {.is_own = true};
+    share_key is = upstream_share_key(&server, &spec, &affinity);
+    assert_int_equal(is.kind, SHARE_MAIN);
+    assert_false(is.has_rights);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_table),
-                                       cmocka_unit_test(the_table_of_stateless_clients)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_table), cmocka_unit_test(the_table_of_stateless_clients),
+        cmocka_unit_test(the_table_of_callers), cmocka_unit_test(lists_are_nobodys)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
