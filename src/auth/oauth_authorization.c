@@ -31,7 +31,7 @@ bay_err oauth_scope_choose(oauth_client *self)
     } else {
         oauth_scopes_join(&scopes, configured.len > 0 ? configured : proposed);
     }
-    bool may_refresh = scopes.len > 0 &&
+    bool may_refresh = scopes.len > 0 && !self->settings.is_login &&
                        (self->settings.grant == OAUTH_CODE || self->settings.grant == OAUTH_DEVICE);
     if (may_refresh && scopes_have(self->server.scopes, STR("offline_access"))) {
         oauth_scopes_join(&scopes, STR("offline_access")); /* SEP-2207 */
@@ -71,6 +71,7 @@ static bay_err write_authorization_url(oauth_client *self)
     oauth_form_put(out, start, STR("code_challenge_method"), STR("S256"));
     oauth_put_resource(self, out, start);
     oauth_form_put_some(out, start, STR("scope"), buf_view(&self->wanted));
+    oauth_form_put_some(out, start, STR("nonce"), buf_view(&self->nonce));
     if (self->settings.extra.len > 0) {
         buf_char(out, '&');
         buf_str(out, self->settings.extra);
@@ -84,6 +85,9 @@ void oauth_authorization_begin(oauth_client *self, uint64_t now_ms)
     bay_err err = oauth_random(&self->state);
     if (err == BAY_OK) {
         err = oauth_random(&self->verifier);
+    }
+    if (err == BAY_OK && self->settings.is_login) {
+        err = oauth_random(&self->nonce);
     }
     if (err == BAY_OK) {
         err = oauth_text_set(&self->asked, buf_view(&self->wanted));

@@ -96,6 +96,7 @@ void oauth_attempt_end(oauth_client *self)
                     &self->subject,
                     &self->assertion,
                     &self->verification_url,
+                    &self->redirect,
                     &self->redirect_uri};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         oauth_text_forget(texts[i]);
@@ -224,7 +225,7 @@ typedef struct client_text {
     size_t max;
 } client_text;
 
-enum { CLIENT_TEXTS = 20 };
+enum { CLIENT_TEXTS = 23 };
 
 static void client_texts(oauth_client *self, client_text out[CLIENT_TEXTS])
 {
@@ -242,6 +243,9 @@ static void client_texts(oauth_client *self, client_text out[CLIENT_TEXTS])
         {&self->device_code, OAUTH_TOKEN_BYTES},
         {&self->user_code, 256},
         {&self->verification_url, OAUTH_URL_MOST},
+        {&self->redirect, OAUTH_FORM_BYTES},
+        {&self->nonce, 128},
+        {&self->id_token, OAUTH_TOKEN_BYTES},
         {&self->subject, OAUTH_TOKEN_BYTES},
         {&self->assertion, OAUTH_TOKEN_BYTES},
         {&self->server_nonce, OAUTH_NONCE_MOST},
@@ -656,6 +660,7 @@ void oauth_client_begin(oauth_client *self, bool anew)
     if (anew) {
         oauth_client_forget(self);
     }
+    oauth_text_forget(&self->id_token);
     oauth_set_phase(self, OAUTH_IDLE);
     self->settings.is_eager = true;
 }

@@ -60,6 +60,9 @@ typedef struct oauth_identity {
 /* Everything is copied but the keys. */
 typedef struct oauth_settings {
     oauth_grant grant;
+    /* OAUTH_CODE: who the person is, not what may be called: `url` is the issuer, there is no
+     * resource, and the answer must have an ID token (OpenID Connect Core section 3.1). */
+    bool is_login;
     bay_str url;             /* what is called: the MCP endpoint, the agent */
     oauth_identity identity; /* registered beforehand; `id` empty: not */
     bay_str issuer;          /* the authorization server; "": the resource's metadata names it */
@@ -137,6 +140,27 @@ void oauth_client_reread(oauth_client *self, uint64_t now_ms);
 void oauth_client_give_up(oauth_client *self, bay_err err, const char *text, uint64_t now_ms);
 /* Why the last flow failed. */
 const bay_diag *oauth_client_fault(const oauth_client *self);
+
+/* Between the authorization request and its redirect nothing needs to be kept here: what the
+ * redirect is compared with can be written down, given to the browser or a store, and be taken up by
+ * any client with the same settings, on another loop or in another process. It holds the verifier:
+ * seal it. */
+enum { OAUTH_ATTEMPT_BYTES = 12 << 10 };
+/* While OAUTH_BROWSER is wanted: appends it. Errors: BAY_ERR_STATE; those of `out`. */
+bay_err oauth_client_attempt_write(const oauth_client *self, buf *out) BAY_MUST_CHECK;
+/* Takes it up, with the query of the redirect: reads the server's metadata, then goes on as
+ * oauth_client_redirected does. Between flows only. Errors: BAY_ERR_NOT_FOUND: the redirect is not
+ * of that attempt, or too late; BAY_ERR_STATE; BAY_ERR_NOMEM. */
+bay_err oauth_client_resume(oauth_client *self, bay_str attempt, bay_str query,
+                            uint64_t now_ms) BAY_MUST_CHECK;
+/* The flow ends without a fault, and tokens are forgotten: the next one begins by
+ * oauth_client_begin or oauth_client_resume, whatever `is_eager` said. */
+void oauth_client_abandon(oauth_client *self);
+/* Of the last answer, until the flow is abandoned or another begins; "" if it had none. Not
+ * verified. */
+bay_str oauth_client_id_token(const oauth_client *self);
+/* That is in the ID token, if it is of this flow. */
+bay_str oauth_client_nonce(const oauth_client *self);
 
 /* Begins now, without a challenge; with `anew` also where there are tokens (a login). */
 void oauth_client_begin(oauth_client *self, bool anew);

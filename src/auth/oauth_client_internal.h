@@ -4,6 +4,7 @@
  *   oauth_discovery.c     RESOURCE, SERVER
  *   oauth_registration.c  REGISTRATION, and which client we are
  *   oauth_authorization.c AUTHORIZATION, DEVICE
+ *   oauth_attempt.c       an attempt that is taken up elsewhere
  *   oauth_token.c         TOKEN, EXCHANGE, REVOCATION
  *   oauth_proof.c         what proves: client authentication, proofs of possession */
 #ifndef AUTH_OAUTH_CLIENT_INTERNAL_H
@@ -87,6 +88,9 @@ struct oauth_client {
     uint64_t poll_at_ms, interval_ms;
     bool is_shown;
 
+    buf redirect;        /* the query of a redirect that waits for the server's metadata */
+    buf nonce, id_token; /* of a login */
+
     buf subject, assertion;
     jose_key *key; /* proofs of possession */
     buf server_nonce, resource_nonce;
@@ -143,6 +147,8 @@ void oauth_device_action(oauth_client *self, oauth_action *out);
 /* Until the next look whether the person has entered the code, unless it expires before. */
 void oauth_device_wait(oauth_client *self, uint64_t now_ms);
 void oauth_device_answered(oauth_client *self, int status, bay_str body, uint64_t now_ms);
+/* oauth_attempt.c: the server of the attempt is known. */
+void oauth_attempt_go_on(oauth_client *self, uint64_t now_ms);
 /* The scope to ask for now, into `wanted`. */
 bay_err oauth_scope_choose(oauth_client *self) BAY_MUST_CHECK;
 

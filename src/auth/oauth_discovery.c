@@ -19,6 +19,10 @@ static void forget_documents(oauth_client *self)
 void oauth_discovery_begin(oauth_client *self, uint64_t now_ms)
 {
     bay_str pointer = buf_view(&self->pointer);
+    if (self->settings.is_login) { /* there is no resource */
+        oauth_server_begin(self, self->settings.issuer, now_ms);
+        return;
+    }
     forget_documents(self);
     oauth_set_phase(self, OAUTH_READING_RESOURCE);
     if (pointer.len == 0) {
@@ -266,6 +270,10 @@ void oauth_server_known(oauth_client *self, uint64_t now_ms)
     }
     if (self->purpose == OAUTH_TO_REVOKE) {
         oauth_set_phase(self, OAUTH_REVOKING);
+        return;
+    }
+    if (self->redirect.len > 0) {
+        oauth_attempt_go_on(self, now_ms);
         return;
     }
     if (self->purpose == OAUTH_TO_REFRESH || may_refresh_instead(self)) {

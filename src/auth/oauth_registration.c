@@ -131,9 +131,11 @@ static bool server_can_authorize(oauth_client *self, uint64_t now_ms)
                           ? "does not grant authorization codes"
                       : server->has_pushed_only
                           ? "wants pushed authorization requests, which are not supported"
-                      /* mcp 2025-11-25: without it the client must refuse to go on */
-                      : !server->has_s256 ? "does not say that it supports PKCE with S256"
-                                          : NULL;
+                      /* mcp 2025-11-25: without it the client must refuse to go on; of OpenID
+                         Connect's metadata the list is no part, and a login has its nonce */
+                      : !server->has_s256 && !self->settings.is_login
+                          ? "does not say that it supports PKCE with S256"
+                          : NULL;
     if (why != NULL) {
         oauth_fail(self, now_ms, BAY_ERR_UNSUPPORTED, "the authorization server \"%.*s\" %s",
                    BAY_STR(str_head(server->issuer, 80)), why);

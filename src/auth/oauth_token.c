@@ -85,7 +85,7 @@ static bay_str resource_of(const oauth_client *self)
     if (self->purpose == OAUTH_TO_REFRESH || self->settings.grant == OAUTH_STORED) {
         return buf_view(&self->record.resource);
     }
-    if (self->is_legacy) {
+    if (self->is_legacy || self->settings.is_login) {
         return (bay_str){"", 0};
     }
     return self->has_resource ? self->resource.resource : self->settings.url;
@@ -326,7 +326,7 @@ static void token_refused(oauth_client *self, int status, bay_str nonce, bay_str
 /* ---- tokens ---------------------------------------------------------------------------------- */
 
 typedef struct token_answer {
-    bay_str access, refresh, scope, issued_type;
+    bay_str access, refresh, scope, issued_type, id_token;
     bool is_dpop, is_none; /* token_type; neither: Bearer */
     bool has_scope;
     uint64_t lifetime_s; /* 0: not said */
@@ -391,7 +391,8 @@ static bay_err read_answer(bay_str body, arena *memory, token_answer *out, bay_d
         bay_str *place;
     } texts[] = {{STR("refresh_token"), &out->refresh},
                  {STR("scope"), &out->scope},
-                 {STR("issued_token_type"), &out->issued_type}};
+                 {STR("issued_token_type"), &out->issued_type},
+                 {STR("id_token"), &out->id_token}};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         json_val value = json_get(root, texts[i].name);
         err = json_is(value, JSON_STRING) ? json_str(value, memory, texts[i].place) : BAY_OK;
@@ -424,6 +425,9 @@ static bay_err keep_tokens(oauth_client *self, const token_answer *answer, uint6
     oauth_record *record = &self->record;
     bool is_refresh = self->purpose == OAUTH_TO_REFRESH;
     bay_err err = oauth_text_set(&record->access, answer->access);
+    if (err == BAY_OK && self->settings.is_login) {
+        err = oauth_text_set(&self->id_token, answer->id_token);
+    }
     if (err == BAY_OK && (answer->refresh.len > 0 || !is_refresh)) {
         err = oauth_text_set(&record->refresh, answer->refresh); /* else the old one goes on */
     }
@@ -472,6 +476,9 @@ static const char *check_answer(const oauth_client *self, const token_answer *an
     }
     if (!answer->is_dpop && is_required) {
         return "the token is not bound to our key, as it has to be";
+    }
+    if (self->settings.is_login && !is_token(answer->id_token)) {
+        return "the token answer has no ID token: is the scope openid granted?";
     }
     if (self->settings.grant == OAUTH_EXCHANGE && issued.len > 0 &&
         !str_eq(issued, STR(TOKEN_TYPE "access_token")) && !str_eq(issued, STR(TOKEN_TYPE "jwt"))) {

@@ -392,6 +392,24 @@ bool oauth_authority_redirected(oauth_authority *self, bay_str query)
     return err == BAY_OK;
 }
 
+bay_err oauth_authority_resume(oauth_authority *self, bay_str attempt, bay_str query)
+{
+    bay_err err = oauth_client_resume(self->client, attempt, query, loop_time_ms());
+    if (err == BAY_OK) {
+        self->is_flowing = true;
+        step_soon(self);
+    }
+    return err;
+}
+
+void oauth_authority_abandon(oauth_authority *self)
+{
+    loop_timer_stop(self->loop, &self->timer);
+    loop_undefer(self->loop, &self->step);
+    oauth_client_abandon(self->client);
+    self->is_open = self->is_flowing = false;
+}
+
 void oauth_authority_declined(oauth_authority *self, const char *why)
 {
     give_up(self, why);

@@ -61,6 +61,13 @@ void oauth_authority_forget(oauth_authority *self);
 void oauth_authority_kept(oauth_authority *self);
 /* `record` empty: nothing is kept (any more). */
 void oauth_authority_reread(oauth_authority *self, bay_str record);
+/* An attempt that another authority with the same settings began (oauth_client_attempt_write), with
+ * the query of its redirect. `settled` tells how it ended. Errors: as oauth_client_resume. */
+bay_err oauth_authority_resume(oauth_authority *self, bay_str attempt,
+                               bay_str query) BAY_MUST_CHECK;
+/* The flow ends, and nothing is told: as oauth_client_abandon. Nothing may be under way: from `open`
+ * or `settled`. */
+void oauth_authority_abandon(oauth_authority *self);
 /* NULL-like empty `token`: there is none, because of `why`. */
 void oauth_authority_subject(oauth_authority *self, bay_str token, const char *why);
 /* The query of a redirect. False: nobody waits for it. */
