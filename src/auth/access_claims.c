@@ -275,14 +275,19 @@ static bay_err check_claims(json_val claims, const access_rules *rules, arena *m
     return err;
 }
 
-/* RFC 9068 section 2.2; `iss`, `exp`, `aud` and `sub` are looked at anyway. */
-static bool is_whole(const access_token *self)
+static bool is_typed_access(const access_token *self)
 {
     bay_str typ = {"", 0};
     (void)json_str_plain(json_get(json_root(&self->header->doc), STR("typ")), &typ);
-    return (str_eq_nocase(typ, STR("at+jwt")) || str_eq_nocase(typ, STR("application/at+jwt"))) &&
-           has(self->claims, STR("sub")) && has(self->claims, STR("iat")) &&
-           has(self->claims, STR("jti")) && has(self->claims, STR("client_id"));
+    return str_eq_nocase(typ, STR("at+jwt")) || str_eq_nocase(typ, STR("application/at+jwt"));
+}
+
+/* RFC 9068 section 2.2; `iss`, `exp`, `aud` and `sub` are looked at anyway. */
+static bool is_whole(const access_token *self)
+{
+    return is_typed_access(self) && has(self->claims, STR("sub")) &&
+           has(self->claims, STR("iat")) && has(self->claims, STR("jti")) &&
+           has(self->claims, STR("client_id"));
 }
 
 bay_err access_token_check(const access_token *self, const access_rules *rules, arena *memory,
@@ -301,6 +306,57 @@ bay_err access_token_check(const access_token *self, const access_rules *rules, 
         return deny(diag, "is not typed at+jwt with the claims that RFC 9068 demands");
     }
     return check_claims(self->claims, rules, memory, out, diag);
+}
+
+/* `aud` may name others as well if `azp` says that it was given to this client. */
+static bool is_given_to(json_val claims, bay_str client)
+{
+    json_val audience = json_get(claims, STR("aud"));
+    json_val party = json_get(claims, STR("azp"));
+    bool is_alone = !json_is(audience, JSON_ARRAY) || json_count(audience) == 1;
+    return json_is(party, JSON_MISSING) ? is_alone : json_str_eq(party, client);
+}
+
+bay_err id_token_check(const access_token *self, const access_rules *rules, bay_str nonce,
+                       arena *memory, access_claims *out, bay_diag *diag)
+{
+    json_val claims = self->claims;
+    access_claims read = {.who = {.proof = PRINCIPAL_TOKEN, .claims = claims}, .all = claims};
+    if (rules->algorithms != 0 && (rules->algorithms & 1U << self->header->algorithm) == 0) {
+        return deny(diag, "is signed by an algorithm that its issuer does not use");
+    }
+    if (!str_eq(self->issuer, rules->issuer)) {
+        return deny(diag, "is of another issuer");
+    }
+    if (is_typed_access(self) || has(claims, STR("events"))) {
+        return deny(diag, "is no ID token");
+    }
+    if (nonce.len == 0 || !json_str_eq(json_get(claims, STR("nonce")), nonce)) {
+        return deny(diag, "is not of this login: its nonce is another one");
+    }
+    if (!has(claims, STR("iat"))) {
+        return deny(diag, "does not say when it was issued");
+    }
+    bay_err err = check_times(claims, rules, &read.who.expires_at_ms, diag);
+    if (err == BAY_OK) {
+        err = check_audience(claims, rules, diag);
+    }
+    if (err == BAY_OK && !is_given_to(claims, rules->audiences[0])) {
+        err = deny(diag, "was given to another client");
+    }
+    if (err != BAY_OK) {
+        return err;
+    }
+    err = text_claim(claims, STR("iss"), memory, &read.who.issuer);
+    if (err == BAY_OK) {
+        err = text_claim(claims, STR("sub"), memory, &read.who.subject);
+    }
+    if (err != BAY_OK || read.who.subject.len == 0) {
+        return err == BAY_ERR_NOMEM ? err : deny(diag, "names nobody");
+    }
+    read.who.client = rules->audiences[0];
+    *out = read;
+    return BAY_OK;
 }
 
 bay_err access_introspected_check(json_val response, const access_rules *rules, arena *memory,

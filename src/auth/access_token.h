@@ -68,6 +68,12 @@ bay_err access_token_check(const access_token *self, const access_rules *rules, 
 bay_err access_token_verify(const access_token *self, const jose_keys *keys,
                             bay_diag *diag) BAY_MUST_CHECK;
 
+/* An ID token: who logged in. The one audience of the rules is the client id, and there are no
+ * clients. It names no scopes: it grants nothing.
+ * Source: OpenID Connect Core section 3.1.3.7. */
+bay_err id_token_check(const access_token *self, const access_rules *rules, bay_str nonce,
+                       arena *memory, access_claims *out, bay_diag *diag) BAY_MUST_CHECK;
+
 /* An introspection response. Source: RFC 7662 section 2.2. */
 bay_err access_introspected_check(json_val response, const access_rules *rules, arena *memory,
                                   access_claims *out, bay_diag *diag) BAY_MUST_CHECK;
