@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "front/page.h"
 #include "http/http_server.h"
 #include "wire/header.h"
 #include "wire/uri.h"
@@ -29,22 +30,7 @@ struct oauth_receiver {
 
 static void reply_page(http_exchange *exchange, int status, bay_str title, bay_str text)
 {
-    buf page;
-    const http_field fields[] = {
-        {STR("Content-Type"), STR("text/html; charset=utf-8")},
-        {STR("Cache-Control"), STR("no-store")},
-        {STR("Referrer-Policy"), STR("no-referrer")},
-        {STR("X-Content-Type-Options"), STR("nosniff")},
-        {STR("Content-Security-Policy"), STR("default-src 'none'; frame-ancestors 'none'")},
-    };
-    buf_init(&page, 4096);
-    buf_printf(&page,
-               "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>%.*s</title>"
-               "<h1>%.*s</h1><p>%.*s</p>\n",
-               BAY_STR(title), BAY_STR(title), BAY_STR(text));
-    http_exchange_reply(exchange, status, fields, sizeof(fields) / sizeof(fields[0]),
-                        buf_view(&page));
-    buf_fini(&page);
+    page_say(exchange, status, title, text, STR(""), STR(""));
 }
 
 /* A page elsewhere that leads a browser here under another name is not answered (DNS rebinding). */
