@@ -1,5 +1,6 @@
 /* Who comes in: what must hold in `auth`. */
 #include "auth/access_token.h"
+#include "auth/oauth_metadata.h"
 #include "config/internal.h"
 #include "oauth/document.h"
 #include "wire/header.h"
@@ -163,6 +164,36 @@ static void check_issuers_together(config_loader *loader, const config_auth *aut
     }
 }
 
+/* ---- login ----------------------------------------------------------------------------------- */
+
+static void check_login(config_loader *loader, const config_node *node, const config_auth *auth)
+{
+    const config_login *login = &auth->login;
+    uint32_t line = config_line_of(node, "login");
+    bool is_given =
+        login->issuer.len > 0 || login->client_id.len > 0 || login->client_secret.len > 0;
+    bool is_known = false;
+    for (size_t i = 0; i < auth->issuer_count; i++) {
+        is_known = is_known || str_eq(auth->issuers[i].name, login->issuer);
+    }
+    if (is_given && !is_known) {
+        config_error(loader, line, "%s.login.issuer: write the name of one of %s.issuers",
+                     loader->path, loader->path);
+    }
+    if (is_given && login->client_id.len == 0) {
+        config_error(loader, line,
+                     "%s.login.clientId: as which client the gateway is registered "
+                     "there is missing",
+                     loader->path);
+    }
+    if (is_given && !scopes_have(login->scope, STR("openid"))) {
+        config_error(loader, line,
+                     "%s.login.scope: it must have openid, without which nobody is "
+                     "named",
+                     loader->path);
+    }
+}
+
 void config_check_auth(config_loader *loader, const config_node *node, const config_auth *auth)
 {
     bool is_given = config_auth_is_given(auth);
@@ -183,6 +214,7 @@ void config_check_auth(config_loader *loader, const config_node *node, const con
         check_issuer(loader, &auth->issuers[i]);
     }
     check_issuers_together(loader, auth);
+    check_login(loader, node, auth);
     if (auth->dpop != CONFIG_DPOP_OFF && auth->issuer_count == 0) {
         config_error(loader, config_line_of(node, "dpop"),
                      "%s.dpop: only tokens of issuers are bound to keys: name an issuer",
@@ -218,8 +250,28 @@ static void check_surroundings(config_loader *loader, const config *self, const 
     }
 }
 
+/* Cookies of people cross no network in clear text. */
+static void check_login_place(config_loader *loader, const config_node *node, const config *self)
+{
+    bay_str url = self->public_url.len > 0 ? self->public_url : self->a2a.public_url;
+    if (self->auth.login.issuer.len > 0 && url.len > 0 && !oauth_url_is_usable(url, true)) {
+        config_error(loader, config_line_of(node, "auth"),
+                     "auth.login: publicUrl must be https://…, or http:// on this machine: its "
+                     "cookies are for nobody else");
+    }
+    for (size_t i = 0; i < self->profile_count; i++) {
+        if (self->profiles[i].auth.login.issuer.len > 0) {
+            config_error(loader, self->profiles[i].line,
+                         "profiles.%s.auth.login: people log in to the gateway, not to a profile: "
+                         "write it in the file's auth",
+                         config_quote(self->profiles[i].name).text);
+        }
+    }
+}
+
 void config_check_access(config_loader *loader, const config_node *node, const config *self)
 {
+    check_login_place(loader, node, self);
     check_surroundings(loader, self, &self->auth, "auth", config_line_of(node, "auth"));
     for (size_t i = 0; i < self->profile_count; i++) {
         const config_profile *profile = &self->profiles[i];

@@ -325,6 +325,15 @@ typedef struct config_issuer {
     config_issuer_tls tls;
 } config_issuer;
 
+/* How people log in with a browser, to the gateway's own pages. */
+typedef struct config_login {
+    bay_str issuer; /* one of `issuers`, by its name; "": nobody logs in */
+    bay_str client_id;
+    bay_str client_secret;
+    bay_str scope;
+    uint32_t session_ms;
+} config_login;
+
 typedef enum config_dpop { CONFIG_DPOP_OFF, CONFIG_DPOP_ACCEPT, CONFIG_DPOP_REQUIRE } config_dpop;
 
 /* Who comes in. Nothing of it given: everybody. */
@@ -338,6 +347,7 @@ typedef struct config_auth {
     config_map implies;
     unsigned dpop; /* config_dpop */
     bool dpop_nonces;
+    config_login login; /* of the file's `auth` alone */
 } config_auth;
 
 typedef enum config_tool_mode { CONFIG_TOOLS_ALL, CONFIG_TOOLS_SEARCH } config_tool_mode;

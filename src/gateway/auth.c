@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "gateway/auth_parts.h"
+#include "gateway/login.h"
 #include "net/capture.h"
 
 enum { KEYS_MS = 1000 /* to read a file: a reload does it on a loop */ };
@@ -35,7 +36,7 @@ static void on_dropped(void *user, const oauth_issuer *issuer)
     oauth_state_forget_issuer(user, oauth_issuer_url(issuer));
 }
 
-static unsigned algorithms_of(const config_issuer *from)
+unsigned auth_algorithms(const config_issuer *from)
 {
     unsigned bits = 0;
     for (size_t i = 0; i < from->algorithms.count; i++) {
@@ -89,7 +90,7 @@ static void fill_issuer(const config_issuer *from, oauth_issuer *issuer, oauth_g
                                 .audience_count = from->audience.count,
                                 .clients = from->clients.at,
                                 .client_count = from->clients.count,
-                                .algorithms = algorithms_of(from),
+                                .algorithms = auth_algorithms(from),
                                 .is_typed = from->type == CONFIG_TOKEN_AT_JWT,
                                 .skew_ms = from->skew_ms,
                                 .lifetime_ms = from->lifetime_ms,
@@ -120,8 +121,15 @@ static bool exchanges_tokens(const config *settings)
     return exchanges;
 }
 
-static bay_err guard_of(const config_auth *from, oauth_state *state, bool keeps_tokens,
-                        oauth_guard **out, bay_diag *diag)
+/* What the guards of a configuration have in common. */
+typedef struct guard_shared {
+    oauth_state *state;
+    bool keeps_tokens;
+    oauth_issuer **login; /* gets a reference to the issuer at which people log in; NULL: nobody does */
+} guard_shared;
+
+static bay_err guard_of(const config_auth *from, const guard_shared *shared, oauth_guard **out,
+                        bay_diag *diag)
 {
     oauth_guard_issuer *issuers = mem_array(from->issuer_count + 1, sizeof(*issuers));
     access_implied *implied = mem_array(from->implies.count + 1, sizeof(*implied));
@@ -133,17 +141,20 @@ static bay_err guard_of(const config_auth *from, oauth_state *state, bool keeps_
     err = err == BAY_OK ? scopes.err : err;
     for (; err == BAY_OK && made < from->issuer_count; made++) {
         oauth_issuer *issuer = NULL;
-        err = issuer_new(&from->issuers[made], state, &issuer, diag);
+        err = issuer_new(&from->issuers[made], shared->state, &issuer, diag);
         if (err != BAY_OK) {
             break;
         }
         fill_issuer(&from->issuers[made], issuer, &issuers[made]);
+        if (shared->login != NULL && str_eq(from->login.issuer, from->issuers[made].name)) {
+            *shared->login = oauth_issuer_ref(issuer);
+        }
     }
     for (size_t i = 0; err == BAY_OK && i < from->implies.count; i++) {
         implied[i] = (access_implied){from->implies.at[i].name, from->implies.at[i].value};
     }
     if (err == BAY_OK) {
-        oauth_guard_options options = {.state = state,
+        oauth_guard_options options = {.state = shared->state,
                                        .issuers = issuers,
                                        .issuer_count = made,
                                        .has_keys = from->api_keys,
@@ -153,7 +164,7 @@ static bay_err guard_of(const config_auth *from, oauth_state *state, bool keeps_
                                        .scopes = buf_view(&scopes),
                                        .implied = implied,
                                        .implied_count = from->implies.count,
-                                       .keeps_tokens = keeps_tokens};
+                                       .keeps_tokens = shared->keeps_tokens};
         err = oauth_guard_new(&options, out, diag);
     }
     for (size_t i = 0; i < made; i++) {
@@ -213,19 +224,37 @@ static bay_err make_guards(gateway_auth *self, bay_diag *diag)
 {
     const config *settings = self->config;
     bay_err err = BAY_OK;
-    bool keeps_tokens = exchanges_tokens(settings);
+    guard_shared shared = {.state = self->state,
+                           .keeps_tokens = exchanges_tokens(settings),
+                           .login = &self->login_issuer};
     if (config_auth_is_given(&settings->auth)) {
-        err = guard_of(&settings->auth, self->state, keeps_tokens, &self->guards[0], diag);
+        err = guard_of(&settings->auth, &shared, &self->guards[0], diag);
+        shared.login = NULL;
     }
     for (size_t i = 0; err == BAY_OK && i < settings->profile_count; i++) {
         const config_auth *own = &settings->profiles[i].auth;
         if (config_auth_is_given(own)) {
-            err = guard_of(own, self->state, keeps_tokens, &self->guards[i + 1], diag);
+            err = guard_of(own, &shared, &self->guards[i + 1], diag);
         } else if (!own->none) {
             self->guards[i + 1] = oauth_guard_ref(self->guards[0]);
         }
     }
     return err;
+}
+
+/* Who has logged in stays so if everybody else does, too. */
+static bay_err keep_sessions(gateway_auth *self, const gateway_auth *before)
+{
+    const config *settings = self->config;
+    if (settings->auth.login.issuer.len == 0) {
+        return BAY_OK;
+    }
+    if (before != NULL && config_equal_auth(&before->config->auth, &settings->auth) &&
+        str_eq(before->config->public_url, settings->public_url)) {
+        self->sessions = login_sessions_ref(before->sessions);
+        return BAY_OK;
+    }
+    return login_sessions_new(&self->sessions);
 }
 
 bay_err gateway_auth_new(const config *settings, const gateway_auth *before,
@@ -247,6 +276,9 @@ bay_err gateway_auth_new(const config *settings, const gateway_auth *before,
         self->state = oauth_state_ref(before->state);
     } else if (err == BAY_OK) {
         err = state_new(settings, &self->state);
+    }
+    if (err == BAY_OK) {
+        err = keep_sessions(self, before);
     }
     err = err == BAY_OK ? make_guards(self, diag) : diag_set(diag, err, "out of memory");
     if (err != BAY_OK) {
@@ -275,6 +307,8 @@ void gateway_auth_unref(const gateway_auth *shared)
         oauth_guard_unref(self->guards[i]);
     }
     mem_free(self->guards);
+    oauth_issuer_unref(self->login_issuer);
+    login_sessions_unref(self->sessions);
     oauth_state_unref(self->state);
     config_free(self->config);
     mem_free(self);

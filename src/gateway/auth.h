@@ -49,6 +49,11 @@ front_verdict worker_auth_identify(worker_auth *self, const front_request *reque
 /* How a caller who lacks these scopes asks for them: as http_replies.challenge. */
 void worker_auth_challenge(worker_auth *self, http_exchange *exchange, bay_str scopes,
                            front_challenge *out);
+/* "https://tools.example": how whoever sent a request to that Host reaches the gateway. Lives as
+ * long as `self`. */
+bay_str worker_auth_base(worker_auth *self, bay_str host);
+/* NULL: nobody logs in here. */
+struct worker_login *worker_auth_login(const worker_auth *self);
 /* Protected resource metadata of the endpoint that the path names. False: nothing is at that
  * address. Source: RFC 9728 section 3. */
 bool worker_auth_serve_metadata(worker_auth *self, const front_request *request);

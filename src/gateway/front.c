@@ -1,6 +1,7 @@
 /* What comes in over the clients' listeners: the table of paths, what each needs to know of the
  * caller, and who serves it. Everything else is answered by unknown.c. */
 #include "base/str.h"
+#include "gateway/login.h"
 #include "gateway/worker.h"
 #include "oauth/gate.h"
 
@@ -138,6 +139,9 @@ static const front_row rows[] = {
      NULL},
     {STR_INIT(OAUTH_METADATA_PATH "/**"), false, FRONT_SHARED, &oauth_metadata_cors, serve_metadata,
      NULL},
+    {STR_INIT("/login"), false, FRONT_PUBLIC, NULL, worker_login_serve, NULL},
+    {STR_INIT("/login/callback"), false, FRONT_PUBLIC, NULL, worker_login_serve, NULL},
+    {STR_INIT("/logout"), false, FRONT_PUBLIC, NULL, worker_login_serve, NULL},
     {STR_INIT("/"), false, FRONT_PUBLIC, NULL, serve_greeting, NULL},
     {STR_INIT("/healthz"), false, FRONT_PUBLIC, NULL, serve_health, NULL},
     {STR_INIT("/readyz"), false, FRONT_PUBLIC, NULL, serve_ready, NULL},

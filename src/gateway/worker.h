@@ -189,6 +189,8 @@ void worker_fini(worker *self);
 
 /* worker_auth.c: streams of callers who are blocked meanwhile end. */
 void worker_watch_blocks(worker *self);
+/* As oauth_gate.turns_away; `user` is the worker. */
+bool worker_turns_away(void *user, const auth_principal *who, front_refusal *out);
 
 /* door.c */
 void worker_door_init(worker *self);

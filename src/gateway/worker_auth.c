@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "gateway/auth_parts.h"
+#include "gateway/login.h"
 #include "gateway/worker.h"
 #include "oauth/gate.h"
 
@@ -14,7 +15,8 @@ struct worker_auth {
     const gateway_auth *auth;
     oauth_guard_link **links; /* as gateway_auth.guards */
     oauth_gate gate;
-    size_t base_count; /* 0: not known yet */
+    worker_login *login; /* NULL: nobody logs in here */
+    size_t base_count;   /* 0: not known yet */
     bay_str bases[BASES];
     char base_text[BASE_BYTES];
 };
@@ -68,6 +70,13 @@ static size_t order_bases(worker_auth *self, bay_str host, bay_str out[BASES])
     }
     oauth_bases_order(out, self->base_count, host);
     return self->base_count;
+}
+
+bay_str worker_auth_base(worker_auth *self, bay_str host)
+{
+    bay_str bases[BASES];
+    (void)order_bases(self, host, bases);
+    return bases[0];
 }
 
 /* ---- endpoints ------------------------------------------------------------------------------- */
@@ -195,7 +204,7 @@ bool worker_auth_serve_metadata(worker_auth *self, const front_request *request)
 
 /* ---- blocked callers ------------------------------------------------------------------------- */
 
-static bool turns_away(void *user, const auth_principal *who, front_refusal *out)
+bool worker_turns_away(void *user, const auth_principal *who, front_refusal *out)
 {
     const worker *self = user;
     blocks_answer answer =
@@ -249,7 +258,7 @@ bay_err worker_auth_new(worker *of, const gateway_auth *auth, store *keys, worke
     self->worker = of;
     self->auth = gateway_auth_ref(auth);
     oauth_gate_init(&self->gate);
-    self->gate.turns_away = turns_away;
+    self->gate.turns_away = worker_turns_away;
     self->gate.user = of;
     self->links = mem_array(count, sizeof(oauth_guard_link *));
     bay_err err = self->links != NULL ? BAY_OK : BAY_ERR_NOMEM;
@@ -259,6 +268,9 @@ bay_err worker_auth_new(worker *of, const gateway_auth *auth, store *keys, worke
                 oauth_guard_link_new(of->loop, auth->guards[i], keys != NULL ? auth_key_find : NULL,
                                      keys, &self->links[i], diag);
         }
+    }
+    if (err == BAY_OK) {
+        err = worker_login_new(of, auth, &self->login, diag);
     }
     if (err != BAY_OK) {
         worker_auth_free(self);
@@ -273,6 +285,7 @@ void worker_auth_free(worker_auth *self)
     if (self == NULL) {
         return;
     }
+    worker_login_free(self->login);
     oauth_gate_fini(&self->gate);
     for (size_t i = 0; self->links != NULL && i <= self->auth->config->profile_count; i++) {
         oauth_guard_link_free(self->links[i]);
@@ -280,6 +293,11 @@ void worker_auth_free(worker_auth *self)
     mem_free(self->links);
     gateway_auth_unref(self->auth);
     mem_free(self);
+}
+
+worker_login *worker_auth_login(const worker_auth *self)
+{
+    return self->login;
 }
 
 const gateway_auth *worker_auth_of(const worker_auth *self)

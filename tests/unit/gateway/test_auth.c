@@ -10,6 +10,7 @@
 #include "auth/block.h"
 #include "store/store.h"
 #include "support/gateway_rig.h"
+#include "support/store_row.h"
 
 #define ISSUER "https://issuer.example"
 #define KEYS "/tmp/rig.auth.%d.jwks"
@@ -157,14 +158,9 @@ static int write_keys(void **state)
 
 static int remove_files(void **state)
 {
-    static const char *const ends[] = {"", "-wal", "-shm"};
     (void)state;
     (void)unlink(keys_path);
-    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
-        char path[100];
-        (void)snprintf(path, sizeof(path), "%s%s", store_path, ends[i]);
-        (void)unlink(path);
-    }
+    store_row_remove_files(store_path);
     return 0;
 }
 
@@ -378,37 +374,9 @@ static void a_profile_may_demand_other_things(void **state)
 
 /* ---- API keys -------------------------------------------------------------------------------- */
 
-static void on_put(void *user, const store_result *result)
-{
-    assert_int_equal(result->err, BAY_OK);
-    *(bool *)user = true;
-}
-
-static void on_closed(void *user)
-{
-    *(bool *)user = true;
-}
-
 static void put_row(bay_str table, bay_str key, bay_str value)
 {
-    bay_diag diag = {.text = ""};
-    loop *on = NULL;
-    store *rows = NULL;
-    bool is_done = false;
-    assert_int_equal(loop_new(&on), BAY_OK);
-    assert_int_equal(store_open_sqlite(on, str_of(store_path), NULL, &rows, &diag), BAY_OK);
-    store_put_request request = {.table = table, .key = key, .value = value, .expected = STORE_ANY};
-    assert_int_equal(store_put(rows, &request, on_put, &is_done), BAY_OK);
-    while (!is_done) {
-        (void)loop_turn(on, 10);
-    }
-    is_done = false;
-    store_close(rows, on_closed, &is_done);
-    while (!is_done) {
-        (void)loop_turn(on, 10);
-    }
-    store_free(rows);
-    loop_free(on);
+    store_row_put(store_path, table, key, value);
 }
 
 /* As `patchbay key new` does it, in a process of its own. */
