@@ -3,6 +3,7 @@
 #include "auth/oauth_metadata.h"
 #include "config/internal.h"
 #include "oauth/document.h"
+#include "oauth/proxy_client.h"
 #include "wire/header.h"
 
 bool config_auth_is_given(const config_auth *self)
@@ -194,6 +195,36 @@ static void check_login(config_loader *loader, const config_node *node, const co
     }
 }
 
+static void check_proxy(config_loader *loader, const config_node *node, const config_auth *auth)
+{
+    const config_proxy *proxy = &auth->proxy;
+    uint32_t line = config_line_of(node, "proxy");
+    if (proxy->is_on && auth->login.issuer.len == 0) {
+        config_error(loader, line, "%s.proxy: people log in by %s.login, which is missing",
+                     loader->path, loader->path);
+    }
+    if (proxy->is_on && auth->dpop == CONFIG_DPOP_REQUIRE) {
+        config_error(loader, line,
+                     "%s.proxy: its tokens are bound to no key, and dpop is require: set it to "
+                     "accept",
+                     loader->path);
+    }
+    for (size_t i = 0; i < proxy->schemes.count; i++) {
+        if (!oauth_proxy_scheme_is_fine(proxy->schemes.at[i])) {
+            config_error(loader, line,
+                         "%s.proxy.redirectSchemes: entry %zu is no scheme of an application, in "
+                         "lower case",
+                         loader->path, i + 1);
+        }
+    }
+    for (size_t i = 0; i < proxy->scopes.count; i++) {
+        if (!is_scope(proxy->scopes.at[i])) {
+            config_error(loader, line, "%s.proxy.scopes: entry %zu is no scope", loader->path,
+                         i + 1);
+        }
+    }
+}
+
 void config_check_auth(config_loader *loader, const config_node *node, const config_auth *auth)
 {
     bool is_given = config_auth_is_given(auth);
@@ -215,6 +246,7 @@ void config_check_auth(config_loader *loader, const config_node *node, const con
     }
     check_issuers_together(loader, auth);
     check_login(loader, node, auth);
+    check_proxy(loader, node, auth);
     if (auth->dpop != CONFIG_DPOP_OFF && auth->issuer_count == 0) {
         config_error(loader, config_line_of(node, "dpop"),
                      "%s.dpop: only tokens of issuers are bound to keys: name an issuer",
@@ -260,7 +292,7 @@ static void check_login_place(config_loader *loader, const config_node *node, co
                      "cookies are for nobody else");
     }
     for (size_t i = 0; i < self->profile_count; i++) {
-        if (self->profiles[i].auth.login.issuer.len > 0) {
+        if (self->profiles[i].auth.login.issuer.len > 0 || self->profiles[i].auth.proxy.is_on) {
             config_error(loader, self->profiles[i].line,
                          "profiles.%s.auth.login: people log in to the gateway, not to a profile: "
                          "write it in the file's auth",

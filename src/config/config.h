@@ -334,6 +334,15 @@ typedef struct config_login {
     uint32_t session_ms;
 } config_login;
 
+/* The gateway as an authorization server in front of the provider of `login`. */
+typedef struct config_proxy {
+    bool is_on;
+    config_list scopes;
+    config_list schemes;
+    uint32_t access_ms;
+    uint32_t refresh_ms;
+} config_proxy;
+
 typedef enum config_dpop { CONFIG_DPOP_OFF, CONFIG_DPOP_ACCEPT, CONFIG_DPOP_REQUIRE } config_dpop;
 
 /* Who comes in. Nothing of it given: everybody. */
@@ -347,7 +356,8 @@ typedef struct config_auth {
     config_map implies;
     unsigned dpop; /* config_dpop */
     bool dpop_nonces;
-    config_login login; /* of the file's `auth` alone */
+    config_login login; /* of the file's `auth` alone, like the next one */
+    config_proxy proxy;
 } config_auth;
 
 typedef enum config_tool_mode { CONFIG_TOOLS_ALL, CONFIG_TOOLS_SEARCH } config_tool_mode;

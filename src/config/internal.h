@@ -65,6 +65,7 @@ typedef enum config_scope {
     CONFIG_SCOPE_INTROSPECTION,
     CONFIG_SCOPE_ISSUER_TLS,
     CONFIG_SCOPE_LOGIN,
+    CONFIG_SCOPE_PROXY,
     CONFIG_SCOPE_COUNT
 } config_scope;
 

@@ -49,6 +49,7 @@ static const char config_protocols[] = "auto|legacy|modern"
 #define CONFIG_STRUCT_INTROSPECTION config_introspection
 #define CONFIG_STRUCT_ISSUER_TLS config_issuer_tls
 #define CONFIG_STRUCT_LOGIN config_login
+#define CONFIG_STRUCT_PROXY config_proxy
 
 const config_key config_keys[] = {
 #define CONFIG_KEY(scope, name, type, field, extra, fallback, min, max, doc)                       \
@@ -103,6 +104,7 @@ const config_scope_row config_scopes[CONFIG_SCOPE_COUNT] = {
     SCOPE(INTROSPECTION, "auth.issuers.NAME.introspection"),
     SCOPE(ISSUER_TLS, "auth.issuers.NAME.tls"),
     SCOPE(LOGIN, "auth.login"),
+    SCOPE(PROXY, "auth.proxy"),
 };
 #undef SCOPE
 

@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "gateway/auth_parts.h"
 #include "gateway/login.h"
+#include "gateway/proxy.h"
 #include "net/capture.h"
 
 enum { KEYS_MS = 1000 /* to read a file: a reload does it on a loop */ };
@@ -124,8 +125,10 @@ static bool exchanges_tokens(const config *settings)
 /* What the guards of a configuration have in common. */
 typedef struct guard_shared {
     oauth_state *state;
+    oauth_grants *grants; /* what we give out ourselves; NULL: nothing */
     bool keeps_tokens;
-    oauth_issuer **login; /* gets a reference to the issuer at which people log in; NULL: nobody does */
+    oauth_issuer *
+        *login; /* gets a reference to the issuer at which people log in; NULL: nobody does */
 } guard_shared;
 
 static bay_err guard_of(const config_auth *from, const guard_shared *shared, oauth_guard **out,
@@ -157,6 +160,7 @@ static bay_err guard_of(const config_auth *from, const guard_shared *shared, oau
         oauth_guard_options options = {.state = shared->state,
                                        .issuers = issuers,
                                        .issuer_count = made,
+                                       .grants = shared->grants,
                                        .has_keys = from->api_keys,
                                        .has_certificates = from->certificates,
                                        .dpop = (oauth_dpop)from->dpop,
@@ -225,10 +229,12 @@ static bay_err make_guards(gateway_auth *self, bay_diag *diag)
     const config *settings = self->config;
     bay_err err = BAY_OK;
     guard_shared shared = {.state = self->state,
+                           .grants = self->proxy != NULL ? self->proxy->grants : NULL,
                            .keeps_tokens = exchanges_tokens(settings),
                            .login = &self->login_issuer};
     if (config_auth_is_given(&settings->auth)) {
         err = guard_of(&settings->auth, &shared, &self->guards[0], diag);
+        shared.grants = NULL; /* profiles with an auth of their own take neither */
         shared.login = NULL;
     }
     for (size_t i = 0; err == BAY_OK && i < settings->profile_count; i++) {
@@ -242,7 +248,7 @@ static bay_err make_guards(gateway_auth *self, bay_diag *diag)
     return err;
 }
 
-/* Who has logged in stays so if everybody else does, too. */
+/* Who has logged in, and whom they let in, stays so if everybody else does, too. */
 static bay_err keep_sessions(gateway_auth *self, const gateway_auth *before)
 {
     const config *settings = self->config;
@@ -252,9 +258,13 @@ static bay_err keep_sessions(gateway_auth *self, const gateway_auth *before)
     if (before != NULL && config_equal_auth(&before->config->auth, &settings->auth) &&
         str_eq(before->config->public_url, settings->public_url)) {
         self->sessions = login_sessions_ref(before->sessions);
+        self->proxy = gateway_proxy_ref(before->proxy);
         return BAY_OK;
     }
-    return login_sessions_new(&self->sessions);
+    bay_err err = login_sessions_new(&self->sessions);
+    return err == BAY_OK && settings->auth.proxy.is_on
+               ? gateway_proxy_new(&settings->auth.proxy, &self->proxy)
+               : err;
 }
 
 bay_err gateway_auth_new(const config *settings, const gateway_auth *before,
@@ -309,6 +319,7 @@ void gateway_auth_unref(const gateway_auth *shared)
     mem_free(self->guards);
     oauth_issuer_unref(self->login_issuer);
     login_sessions_unref(self->sessions);
+    gateway_proxy_unref(self->proxy);
     oauth_state_unref(self->state);
     config_free(self->config);
     mem_free(self);

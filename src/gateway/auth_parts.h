@@ -16,6 +16,7 @@ struct gateway_auth {
     /* Of `auth.login`; both NULL without. */
     oauth_issuer *login_issuer;
     struct login_sessions *sessions;
+    struct gateway_proxy *proxy; /* of `auth.proxy`; NULL: it is off */
 };
 
 /* The bits of an issuer's algorithms, as access_rules. */

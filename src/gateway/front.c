@@ -2,6 +2,7 @@
  * caller, and who serves it. Everything else is answered by unknown.c. */
 #include "base/str.h"
 #include "gateway/login.h"
+#include "gateway/proxy.h"
 #include "gateway/worker.h"
 #include "oauth/gate.h"
 
@@ -139,6 +140,16 @@ static const front_row rows[] = {
      NULL},
     {STR_INIT(OAUTH_METADATA_PATH "/**"), false, FRONT_SHARED, &oauth_metadata_cors, serve_metadata,
      NULL},
+    {STR_INIT(PROXY_METADATA_PATH), false, FRONT_SHARED, &worker_proxy_cors, worker_proxy_metadata,
+     NULL},
+    {STR_INIT(PROXY_METADATA_PATH "/**"), false, FRONT_SHARED, &worker_proxy_cors,
+     worker_proxy_metadata, NULL},
+    /* programs in pages of any origin may be clients: they bring what they need, and no cookie counts */
+    {STR_INIT("/oauth/register"), false, FRONT_SHARED, &worker_proxy_cors, worker_proxy_register,
+     NULL},
+    {STR_INIT("/oauth/token"), false, FRONT_SHARED, &worker_proxy_cors, worker_proxy_token, NULL},
+    {STR_INIT("/oauth/revoke"), false, FRONT_SHARED, &worker_proxy_cors, worker_proxy_revoke, NULL},
+    {STR_INIT("/oauth/authorize"), false, FRONT_PUBLIC, NULL, worker_proxy_authorize, NULL},
     {STR_INIT("/login"), false, FRONT_PUBLIC, NULL, worker_login_serve, NULL},
     {STR_INIT("/login/callback"), false, FRONT_PUBLIC, NULL, worker_login_serve, NULL},
     {STR_INIT("/logout"), false, FRONT_PUBLIC, NULL, worker_login_serve, NULL},

@@ -38,7 +38,7 @@
 
 enum {
     LOGIN_SESSIONS = 16384,    /* of a process: the one that was not used for longest goes */
-    LOGIN_RETURN_BYTES = 1024, /* a path to come back to: of a longer one the login's own page */
+    LOGIN_RETURN_BYTES = 2000, /* a path to come back to: of a longer one the login's own page */
     LOGIN_FORM_BYTES = 8 << 10,
 };
 

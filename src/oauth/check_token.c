@@ -223,12 +223,77 @@ static guard_verdict advance_jwt(oauth_check *self, const auth_principal **out_p
                                    out);
 }
 
+/* ---- tokens that this process gave out ------------------------------------------------------- */
+
+/* Good at the resource that it was given out for, by one of the names of the place. */
+static bool is_for_place(const oauth_place *place, bay_str resource)
+{
+    for (size_t i = 0; i < place->base_count; i++) {
+        bay_str base = place->bases[i];
+        bay_str rest = str_from(resource, base.len);
+        if (str_starts(resource, base) &&
+            (str_eq(rest, place->endpoint) || (place->is_part && rest.len == 0))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* With the scopes that others imply here. Takes `principal`; NULL: out of memory. */
+static const auth_principal *with_implied(const oauth_guard *guard, const auth_principal *principal)
+{
+    const auth_principal *more = NULL;
+    if (guard->implied_count == 0 || principal_scopes(principal).len == 0) {
+        return principal;
+    }
+    access_claims claims = {.who = {.proof = PRINCIPAL_TOKEN,
+                                    .issuer = principal_issuer(principal),
+                                    .subject = principal_subject(principal),
+                                    .client = principal_client(principal),
+                                    .scopes = principal_scopes(principal),
+                                    .claims = principal_claim(principal, STR("")),
+                                    .expires_at_ms = principal_expires_at(principal)}};
+    bay_err err =
+        access_claims_principal(&claims, guard->implied, guard->implied_count, &more, NULL);
+    principal_unref(principal);
+    return err == BAY_OK ? more : NULL;
+}
+
+/* It is looked up each time, so that it ends at once. */
+static guard_verdict take_given(oauth_check *self, const auth_principal **out_principal,
+                                oauth_refusal *out)
+{
+    const oauth_guard *guard = self->of->guard;
+    const auth_principal *principal = NULL;
+    buf resource;
+    buf_init(&resource, OAUTH_GRANT_TEXT);
+    bool is_good = oauth_grants_find(guard->grants, self->brought.text, guard_wall(guard),
+                                     &principal, &resource);
+    bool is_here = is_good && is_for_place(&self->place, buf_view(&resource));
+    buf_fini(&resource);
+    if (!is_here) {
+        principal_unref(principal);
+        return guard_refuse_token(self->of, &self->place, "invalid_token",
+                                  is_good ? "the token is for another audience"
+                                          : "the token was not given out here, or is over",
+                                  out);
+    }
+    principal = with_implied(guard, principal);
+    return principal != NULL
+               ? guard_settle(self->of, self->exchange, &self->place, &self->brought, principal,
+                              KIND_TOKEN, out_principal, out)
+               : guard_refuse_busy(self->of, &self->place, 1000, "out of memory", out);
+}
+
 guard_verdict check_advance_token(oauth_check *self, const auth_principal **out_principal,
                                   oauth_refusal *out)
 {
     const oauth_guard *guard = self->of->guard;
     if (self->brought.text.len > ACCESS_TOKEN_BYTES) {
         return check_disbelieve(self, "the token is too long", out);
+    }
+    if (guard->grants != NULL && oauth_grants_is_token(self->brought.text)) {
+        return take_given(self, out_principal, out);
     }
     if (access_token_is_jwt(self->brought.text)) {
         return advance_jwt(self, out_principal, out);

@@ -152,6 +152,7 @@ bay_err oauth_guard_new(const oauth_guard_options *options, oauth_guard **out, b
     atomic_init(&self->references, 1);
     arena_init(&self->memory, GUARD_MEMORY_BYTES);
     self->state = oauth_state_ref(options->state);
+    self->grants = oauth_grants_ref(options->grants);
     self->has_keys = options->has_keys;
     self->has_certificates = options->has_certificates;
     self->dpop = options->dpop;
@@ -190,6 +191,7 @@ void oauth_guard_unref(oauth_guard *self)
         oauth_issuer_unref(self->issuers[i].issuer);
     }
     arena_wipe(&self->memory); /* it holds clients' secrets */
+    oauth_grants_unref(self->grants);
     oauth_state_unref(self->state);
     mem_free(self);
 }
@@ -315,6 +317,9 @@ void oauth_metadata_write(const oauth_guard *self, bay_str base, bay_str endpoin
     put_resource(&writer, base, endpoint);
     json_key_lit(&writer, "authorization_servers");
     json_open_array(&writer);
+    if (self->grants != NULL) {
+        json_put_str(&writer, base);
+    }
     for (size_t i = 0; i < self->issuer_count; i++) {
         json_put_str(&writer, oauth_issuer_url(self->issuers[i].issuer));
     }

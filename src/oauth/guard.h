@@ -25,6 +25,7 @@
 #include "auth/failure_limit.h"
 #include "auth/token_memory.h"
 #include "http/http_server.h"
+#include "oauth/grants.h"
 #include "oauth/issuer.h"
 
 enum {
@@ -83,6 +84,7 @@ typedef struct oauth_guard_options {
     oauth_state *state; /* the guard takes a reference */
     const oauth_guard_issuer *issuers;
     size_t issuer_count;
+    oauth_grants *grants;  /* tokens that this process gives out; NULL: none; takes a reference */
     bool has_keys;         /* API keys: the links say where they are */
     bool has_certificates; /* client certificates that TLS verified */
     oauth_dpop dpop;
@@ -136,7 +138,8 @@ size_t oauth_challenges_write(const oauth_guard *self, const oauth_refusal *refu
 /* Appends the URL of the metadata of base and endpoint: the well-known path stands between the host
  * and the rest. */
 void oauth_metadata_place(bay_str base, bay_str endpoint, buf *out);
-/* Appends the protected resource metadata. `scopes`: for basic use, separated by spaces. Source:
+/* Appends the protected resource metadata. Where this process gives out tokens, `base` is an
+ * authorization server, and the first one. `scopes`: for basic use, separated by spaces. Source:
  * RFC 9728 section 2. */
 void oauth_metadata_write(const oauth_guard *self, bay_str base, bay_str endpoint, bay_str scopes,
                           bay_str name, buf *out);

@@ -31,7 +31,8 @@ struct oauth_guard {
     oauth_state *state;
     oauth_guard_issuer *issuers;
     size_t issuer_count;
-    size_t introspector; /* of `issuers`: who knows opaque tokens; issuer_count: nobody */
+    oauth_grants *grants; /* NULL: none are given out here */
+    size_t introspector;  /* of `issuers`: who knows opaque tokens; issuer_count: nobody */
     bool has_keys;
     bool has_certificates;
     oauth_dpop dpop;

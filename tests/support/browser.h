@@ -154,7 +154,12 @@ static inline void browser_field(const browser *self, const char *name, char *ou
     snprintf(mark, sizeof(mark), "name=\"%s\" value=\"", name);
     const char *at = strstr(self->reply, mark);
     at = at != NULL ? at + strlen(mark) : "";
-    snprintf(out, size, "%.*s", (int)strcspn(at, "\""), at);
+    size_t len = 0;
+    while (*at != '\0' && *at != '"' && len + 1 < size) {
+        out[len++] = *at;
+        at += strncmp(at, "&amp;", 5) == 0 ? 5 : 1;
+    }
+    out[len] = '\0';
 }
 
 /* A parameter of the last answer's Location, decoded. */

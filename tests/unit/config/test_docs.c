@@ -97,6 +97,7 @@ static void the_schema_is_json_and_knows_every_key(void **state)
         [CONFIG_SCOPE_ISSUER_TLS] = "/properties/auth/properties/issuers/additionalProperties"
                                     "/properties/tls",
         [CONFIG_SCOPE_LOGIN] = "/properties/auth/properties/login",
+        [CONFIG_SCOPE_PROXY] = "/properties/auth/properties/proxy",
     };
     for (size_t i = 0; i < config_key_count; i++) {
         json_val scope = json_pointer(json_root(&document), str_of(roots[config_keys[i].scope]));

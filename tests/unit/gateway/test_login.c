@@ -3,78 +3,10 @@
 #include <openssl/evp.h> /* without it there are no logins */
 #include <sqlite3.h>     /* and without it nobody is blocked */
 
-#include "support/provider.h" /* before what takes the word "fail" */
+#include "support/login_scene.h" /* before what takes the word "fail" */
 
 #include "auth/block.h"
-#include "support/browser.h"
-#include "support/gateway_rig.h"
 #include "support/store_row.h"
-
-#define TIMES "'timeouts':{'drain':'50ms','terminate':'50ms','kill':'50ms'},"
-#define SERVERS "'mcpServers':{" RIG_SERVER("a", "stdio", "good", "") "}"
-#define LOGIN "'login':{'issuer':'idp','clientId':'web','clientSecret':'" PROVIDER_SECRET "'}"
-
-typedef struct scene {
-    provider idp;
-    gateway_rig gateway;
-    char base[64];
-} scene;
-
-static void open_with(scene *self, const char *login, const char *more)
-{
-    char settings[4000];
-    *self = (scene){.base = ""};
-    int before = rig_descriptors();
-    provider_start(&self->idp);
-    (void)snprintf(settings, sizeof(settings),
-                   "{" TIMES "'auth':{'issuers':{'idp':{'url':'%s'}},%s}%s," SERVERS "}",
-                   self->idp.issuer, login, more);
-    rig_open(&self->gateway, settings, 2); /* so a browser comes back to either loop */
-    self->gateway.descriptors = before;    /* the provider's go as well */
-    wait_until(atomic_load(&self->gateway.started) == 1);
-    (void)snprintf(self->base, sizeof(self->base), "http://127.0.0.1:%u",
-                   gateway_port(self->gateway.gateway));
-}
-
-static void open_scene(scene *self)
-{
-    open_with(self, LOGIN, "");
-}
-
-static void close_scene(scene *self)
-{
-    provider_stop(&self->idp);
-    rig_close(&self->gateway);
-    /* no secret is in a log */
-    assert_int_equal(rig_log_count("secret-"), 0);
-    assert_int_equal(rig_log_count("eyJ"), 0);
-}
-
-static void sees(const browser *self, int status, const char *part)
-{
-    if (self->status != status || !browser_sees(self, part)) {
-        print_error("wanted: %d %s\ncame: %s\n", status, part, self->reply);
-    }
-    assert_int_equal(self->status, status);
-    assert_true(browser_sees(self, part));
-}
-
-static void log_in(scene *self, browser *of)
-{
-    browser_get(of, "%s/login", self->base);
-    (void)browser_follow(of);
-    sees(of, 200, "<dd>ann</dd>");
-}
-
-static void session_name(const scene *self, char out[100])
-{
-    (void)snprintf(out, 100, "patchbay-%u-session", gateway_port(self->gateway.gateway));
-}
-
-static void login_name(const scene *self, char out[100])
-{
-    (void)snprintf(out, 100, "patchbay-%u-login", gateway_port(self->gateway.gateway));
-}
 
 /* ---- what there is --------------------------------------------------------------------------- */
 
@@ -356,8 +288,8 @@ static void a_reload_that_changes_auth_ends_sessions(void **state)
     log_in(&self, &ann);
     for (int i = 0; i < 2; i++) {
         (void)snprintf(settings, sizeof(settings),
-                       "{" TIMES "'auth':{'issuers':{'idp':{'url':'%s'%s}}," LOGIN
-                       "},'profiles':{'p%d':{'servers':['a']}}," SERVERS "}",
+                       "{" SCENE_TIMES "'auth':{'issuers':{'idp':{'url':'%s'%s}}," SCENE_LOGIN
+                       "},'profiles':{'p%d':{'servers':['a']}}," SCENE_SERVERS "}",
                        self.idp.issuer, i == 0 ? "" : ",'clients':['c']", i);
         rig_configure(&self.gateway, settings);
         rig_ask_reload(&self.gateway);
@@ -378,7 +310,7 @@ static void who_is_blocked_has_no_pages(void **state)
     (void)snprintf(more, sizeof(more), ",'store':'%s'", rows);
     assert_int_equal(block_key(STR("ann"), key), BAY_OK);
     store_row_put(rows, STR(BLOCK_TABLE), str_of(key), STR("ann"));
-    open_with(&self, LOGIN, more);
+    open_with(&self, SCENE_LOGIN, more);
     browser_get(&ann, "%s/login", self.base);
     (void)browser_follow(&ann);
     sees(&ann, 403, "this caller is blocked");
@@ -393,7 +325,7 @@ static void its_cookies_are_for_one_host(void **state)
     (void)state;
     scene self;
     browser ann = {.status = 0};
-    open_with(&self, LOGIN, ",'publicUrl':'https://gw.example/x'");
+    open_with(&self, SCENE_LOGIN, ",'publicUrl':'https://gw.example/x'");
     browser_get(&ann, "%s/login", self.base);
     assert_int_equal(ann.status, 303);
     assert_true(browser_sees(&ann, "Set-Cookie: __Host-patchbay-login="));
