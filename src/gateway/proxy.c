@@ -164,6 +164,8 @@ static void write_metadata(const config_auth *settings, bay_str base, buf *out)
         put_list(&writer, STR("scopes_supported"), settings->proxy.scopes.at,
                  settings->proxy.scopes.count);
     }
+    json_key_lit(&writer, "client_id_metadata_document_supported");
+    json_put_bool(&writer, true);
     json_key_lit(&writer, "authorization_response_iss_parameter_supported");
     json_put_bool(&writer, true);
     json_close_object(&writer);
@@ -262,8 +264,11 @@ static bool read_form(worker *self, http_exchange *exchange, oauth_form *out)
     }
     bool has_secret = value_of(out, "client_secret").len > 0 ||
                       http_exchange_field_count(exchange, STR("Authorization")) > 0;
-    bay_err err = oauth_proxy_client_read(self->ring, value_of(out, "client_id"), loop_time_ms(),
-                                          http_exchange_arena(exchange), &client);
+    bay_str id = value_of(out, "client_id");
+    bay_err err = oauth_proxy_client_is_document(id) /* the grant says whether it is that one */
+                      ? BAY_OK
+                      : oauth_proxy_client_read(self->ring, id, loop_time_ms(),
+                                                http_exchange_arena(exchange), &client);
     if (has_secret || err != BAY_OK) {
         answer_error(exchange, 400, "invalid_client",
                      has_secret ? "clients here have no secret" : "the client is not known");

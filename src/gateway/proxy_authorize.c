@@ -25,6 +25,7 @@ typedef struct ask {
     bay_str query; /* all of it, as it was sent */
     oauth_proxy_client client;
     bay_str client_id;
+    bool is_document; /* the client id is the URL of its description */
     bay_str redirect_uri;
     bay_str state; /* `at` NULL: none */
     bay_str challenge;
@@ -85,7 +86,7 @@ static bay_err choose_scope(const config_auth *settings, bay_str asked, arena *m
 /* NULL: the request may be shown. Else why not, for the person (static). Nobody is redirected for
  * it: who is behind the redirect URI is not known (RFC 9700 section 4.11.2). */
 static const char *read_ask(worker *self, const config_auth *settings, const front_request *request,
-                            ask *out)
+                            const oauth_proxy_client *described, ask *out)
 {
     oauth_form form;
     arena *memory = http_exchange_arena(request->exchange);
@@ -94,15 +95,20 @@ static const char *read_ask(worker *self, const config_auth *settings, const fro
         return "The request has a parameter twice, or cannot be read.";
     }
     out->client_id = oauth_form_get(&form, STR("client_id"));
-    if (oauth_proxy_client_read(self->ring, out->client_id, loop_time_ms(), memory, &out->client) !=
-        BAY_OK) {
+    out->is_document = oauth_proxy_client_is_document(out->client_id);
+    if (described != NULL) {
+        out->client = *described;
+    } else if (!out->is_document &&
+               oauth_proxy_client_read(self->ring, out->client_id, loop_time_ms(), memory,
+                                       &out->client) != BAY_OK) {
         return "The program that asks is not registered here, or was registered before the "
                "gateway's keys changed. Let it register again.";
     }
     out->redirect_uri = oauth_form_get(&form, STR("redirect_uri"));
     if (out->redirect_uri.at == NULL ||
         oauth_proxy_redirect_fault(out->redirect_uri, &schemes) != NULL ||
-        !oauth_proxy_client_has(&out->client, out->redirect_uri)) {
+        ((described != NULL || !out->is_document) && /* else it is compared before it is shown */
+         !oauth_proxy_client_has(&out->client, out->redirect_uri))) {
         return "The program wants the answer at an address that it did not register.";
     }
     out->state = oauth_form_get(&form, STR("state"));
@@ -166,6 +172,9 @@ static void show_consent(worker *self, const front_request *request, const ask *
     buf_lit(&body, "<p>A program wants to use this gateway in your name. Allow it only if you have "
                    "just begun this yourself, and know where the answer goes.</p><dl>");
     put_row(&body, "Program", asked->client.name.len > 0 ? asked->client.name : STR("(no name)"));
+    if (asked->is_document) {
+        put_row(&body, "Described at", asked->client_id);
+    }
     put_row(&body, "Answer goes to", target_of(asked->redirect_uri));
     put_row(&body, "Access to", asked->resource);
     put_row(&body, "Scopes", asked->scope.len > 0 ? asked->scope : STR("(none)"));
@@ -277,6 +286,23 @@ static bool take_query(const front_request *request, bool is_post, ask *out, bay
     return out->query.len > 0 && out->query.len + STR(AUTHORIZE "?").len <= LOGIN_RETURN_BYTES;
 }
 
+/* Its redirect URI is known only now. A POST needs no description: the page was shown for this very
+ * request, or its token is none. */
+static void on_described(worker *self, const front_request *request, const auth_principal *who,
+                         const oauth_proxy_client *client, const char *why)
+{
+    ask asked = {.base = worker_login_base(self, request),
+                 .query = http_exchange_query(request->exchange)};
+    if (client != NULL) {
+        why = read_ask(self, worker_proxy_settings(self), request, client, &asked);
+    }
+    if (why != NULL) {
+        show_fault(request->exchange, 400, why);
+    } else {
+        show_consent(self, request, &asked, who);
+    }
+}
+
 bool worker_proxy_authorize(void *user, const front_request *request)
 {
     worker *self = user;
@@ -295,7 +321,7 @@ bool worker_proxy_authorize(void *user, const front_request *request)
     }
     ask asked = {.base = worker_login_base(self, request)};
     const char *why = take_query(request, is_post, &asked, &decision)
-                          ? read_ask(self, settings, request, &asked)
+                          ? read_ask(self, settings, request, NULL, &asked)
                           : "The request is empty or too long.";
     if (why != NULL) {
         show_fault(exchange, 400, why);
@@ -305,7 +331,9 @@ bool worker_proxy_authorize(void *user, const front_request *request)
     if (who == NULL) {
         return true;
     }
-    if (!is_post) {
+    if (!is_post && asked.is_document) {
+        proxy_describe(self, request, who, asked.client_id, on_described);
+    } else if (!is_post) {
         show_consent(self, request, &asked, who);
     } else if (!decide(self, request, &asked, decision, who)) {
         show_fault(exchange, 403, "The answer does not come from the page that asked.");

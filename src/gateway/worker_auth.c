@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "gateway/auth_parts.h"
 #include "gateway/login.h"
+#include "gateway/proxy.h"
 #include "gateway/worker.h"
 #include "oauth/gate.h"
 
@@ -16,6 +17,7 @@ struct worker_auth {
     oauth_guard_link **links; /* as gateway_auth.guards */
     oauth_gate gate;
     worker_login *login; /* NULL: nobody logs in here */
+    worker_proxy *proxy; /* NULL: nothing was fetched yet */
     size_t base_count;   /* 0: not known yet */
     bay_str bases[BASES];
     char base_text[BASE_BYTES];
@@ -286,6 +288,7 @@ void worker_auth_free(worker_auth *self)
         return;
     }
     worker_login_free(self->login);
+    worker_proxy_free(self->proxy);
     oauth_gate_fini(&self->gate);
     for (size_t i = 0; self->links != NULL && i <= self->auth->config->profile_count; i++) {
         oauth_guard_link_free(self->links[i]);
@@ -298,6 +301,11 @@ void worker_auth_free(worker_auth *self)
 worker_login *worker_auth_login(const worker_auth *self)
 {
     return self->login;
+}
+
+worker_proxy **worker_auth_proxy(worker_auth *self)
+{
+    return &self->proxy;
 }
 
 const gateway_auth *worker_auth_of(const worker_auth *self)

@@ -276,3 +276,46 @@ bay_err oauth_proxy_client_read(const seal_ring *ring, bay_str client_id, uint64
     }
     return BAY_OK;
 }
+
+/* ---- documents ------------------------------------------------------------------------------- */
+
+/* With a path, and written in one way only: whoever compares it compares bytes. */
+bool oauth_proxy_client_is_document(bay_str client_id)
+{
+    uri parts;
+    bool is_web = str_starts(client_id, STR("https://")) || str_starts(client_id, STR("http://"));
+    if (!is_web || client_id.len > OAUTH_PROXY_REDIRECT_BYTES ||
+        uri_parse(&parts, client_id) != BAY_OK || parts.host.len == 0 || parts.has_userinfo ||
+        parts.has_fragment || parts.has_query || parts.path.len < 2) {
+        return false;
+    }
+    for (bay_str rest = parts.path; rest.len > 0;) {
+        rest = str_from(rest, 1); /* its slash */
+        bay_str one = str_head(rest, str_find(rest, '/'));
+        rest = str_from(rest, one.len);
+        if (str_eq(one, STR(".")) || str_eq(one, STR("..")) || str_find(one, '%') < one.len) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bay_err oauth_proxy_document_read(bay_str client_id, json_val root,
+                                  const oauth_proxy_schemes *schemes, arena *memory,
+                                  oauth_proxy_client *out, bay_diag *diag)
+{
+    const char *error = "";
+    json_val method = json_get(root, STR("token_endpoint_auth_method"));
+    if (!json_str_eq(json_get(root, STR("client_id")), client_id)) {
+        return diag_set(diag, BAY_ERR_DENIED, "the document describes another client");
+    }
+    if (!json_is(json_get(root, STR("client_secret")), JSON_MISSING)) {
+        return diag_set(diag, BAY_ERR_DENIED,
+                        "the document has a secret, which everybody can read");
+    }
+    if (!json_is(method, JSON_MISSING) && !json_str_eq(method, STR("none"))) {
+        return diag_set(diag, BAY_ERR_DENIED,
+                        "the document wants a client authentication other than none");
+    }
+    return read_client(root, schemes, memory, out, &error, diag);
+}

@@ -1,9 +1,10 @@
 /* Clients of the gateway's own authorization server (`auth.proxy`). Anybody may register one, so a
- * registration is kept by nobody: the client id is what was registered, sealed. It grants nothing: a
+ * registration is kept by nobody: the client id is what was registered, sealed. Or the client id is
+ * the URL of a document that says the same (a client id metadata document). It grants nothing: a
  * person is asked each time, and is told where the answer goes.
  *
  * For the whole header: Threads: any. Source: RFC 7591, RFC 8252 sections 7 and 8, RFC 9700 section
- * 4.1. */
+ * 4.1; draft-ietf-oauth-client-id-metadata-document. */
 #ifndef OAUTH_PROXY_CLIENT_H
 #define OAUTH_PROXY_CLIENT_H
 
@@ -18,6 +19,7 @@ enum {
     OAUTH_PROXY_CLIENT_BYTES = 640, /* of all of it: the client id is in URLs */
     OAUTH_PROXY_BODY_BYTES = 16 << 10,
     OAUTH_PROXY_CLIENT_ID_BYTES = 1024,
+    OAUTH_PROXY_DOCUMENT_BYTES = 5 << 10,
 };
 
 /* Schemes besides https, and http to this machine, that redirects may have: `cursor`. */
@@ -52,6 +54,14 @@ bay_err oauth_proxy_register(const seal_ring *ring, bay_str body,
 /* BAY_ERR_NOT_FOUND: no client of ours; BAY_ERR_NOMEM. */
 bay_err oauth_proxy_client_read(const seal_ring *ring, bay_str client_id, uint64_t now_ms,
                                 arena *memory, oauth_proxy_client *out) BAY_MUST_CHECK;
+/* Is it the URL of a document, as far as its text says? Where it may lead is the fetcher's to check
+ * (oauth/document.h). */
+bool oauth_proxy_client_is_document(bay_str client_id);
+/* What the document at that URL says. BAY_ERR_DENIED with `diag`: it describes another client, or one
+ * that cannot be one here. */
+bay_err oauth_proxy_document_read(bay_str client_id, json_val root,
+                                  const oauth_proxy_schemes *schemes, arena *memory,
+                                  oauth_proxy_client *out, bay_diag *diag) BAY_MUST_CHECK;
 bool oauth_proxy_client_has(const oauth_proxy_client *self, bay_str redirect_uri);
 
 #endif

@@ -37,6 +37,8 @@ typedef struct provider {
     _Atomic(const char *) more;     /* further claims, with a comma before them */
     _Atomic(const char *) header;   /* NULL: a good one */
     _Atomic(const char *) refuses;  /* an error in place of a code */
+    _Atomic(const char *) document; /* at /client.json; NULL: 404 */
+    atomic_int document_status;     /* 0: 200 */
     atomic_int expires_s;           /* 0: 60 */
     atomic_bool has_no_token, is_down, is_silent;
     /* what happened */
@@ -194,6 +196,9 @@ static inline void provider_on_request(void *user, http_exchange *exchange)
                        "\"P-256\",\"x\":\"" RIG_EC_X "\",\"y\":\"" RIG_EC_Y "\"}]}");
     } else if (str_eq(path, STR("/authorize"))) {
         provider_authorize(self, exchange, &form);
+    } else if (str_eq(path, STR("/client.json")) && self->document != NULL) {
+        provider_reply(exchange, self->document_status != 0 ? self->document_status : 200, "%s",
+                       self->document);
     } else if (is_token) {
         provider_token(self, exchange, &form);
     } else {

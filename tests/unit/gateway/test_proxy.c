@@ -4,6 +4,8 @@
 
 #include "support/login_scene.h" /* before what takes the word "fail" */
 
+#include "oauth/proxy_client.h"
+
 /* RFC 7636 appendix B. */
 #define VERIFIER "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
 #define CHALLENGE "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
@@ -319,8 +321,7 @@ static void requests_that_are_not_shown(void **state)
             fail_msg("%d to %s: %s", ann.status, ann.location, query);
         }
     }
-    static const char *const ids[] = {"", "web", "pbc_AAAA",
-                                      "https%3A%2F%2Fc.example%2Fclient.json"};
+    static const char *const ids[] = {"", "web", "pbc_AAAA", "https%3A%2F%2Fc.example%2F"};
     for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
         assert_int_equal(asks(&self, &ann, ids[i], GOOD), 400);
         assert_int_equal(ann.location[0], '\0');
@@ -330,6 +331,68 @@ static void requests_that_are_not_shown(void **state)
     assert_int_equal(asks(&self, &ann, id, GOOD "&x=%s", longer), 400);
     assert_int_equal(self.idp.requests, 0);
     assert_int_equal(ann.cookie_count, 0);
+    close_scene(&self);
+}
+
+/* A client that is described at a URL: read once the person is known, and shown with that URL. Whatever the
+ * document is, nobody is redirected before the person allowed it. */
+static void a_client_may_be_described_elsewhere(void **state)
+{
+    (void)state;
+    scene self;
+    browser ann = {.status = 0}, program = {.status = 0};
+    char id[300], url[200], text[PROVIDER_TEXT], code[100];
+    static char longer[PROVIDER_TEXT * 2];
+    open_proxy(&self);
+    snprintf(url, sizeof(url), "%s/client.json", self.idp.issuer);
+    buf encoded;
+    buf_init(&encoded, sizeof(id));
+    oauth_form_encode(&encoded, str_of(url));
+    snprintf(id, sizeof(id), "%.*s", BAY_STR(buf_view(&encoded)));
+    buf_fini(&encoded);
+    snprintf(text, sizeof(text),
+             "{\"client_id\":\"%s\",\"client_name\":\"far\",\"redirect_uris\":[\"" CALLBACK "\"]}",
+             url);
+    self.idp.document = text;
+    /* nothing is fetched for somebody who is nobody */
+    assert_int_equal(asks(&self, &ann, id, GOOD), 303);
+    assert_true(strstr(ann.location, "/authorize?") != NULL);
+    assert_int_equal(self.idp.requests, self.idp.metadata + 1); /* the two places of metadata */
+    allow(&self, &ann, id, "", code);
+    assert_int_equal(redeems(&self, &program, id, code, "&code_verifier=" VERIFIER), 200);
+    (void)asks(&self, &ann, id, GOOD);
+    sees(&ann, 200, "<dd>far</dd>");
+    sees(&ann, 200, url);
+    /* another redirect than the described one */
+    assert_int_equal(browser_get(&ann,
+                                 "%s/oauth/authorize?client_id=%s&response_type=code&redirect_uri="
+                                 "https%%3A%%2F%%2Fevil.example%%2Fcb&code_challenge=" CHALLENGE
+                                 "&code_challenge_method=S256",
+                                 self.base, id),
+                     400);
+    assert_int_equal(ann.location[0], '\0');
+    /* documents that are none */
+    memset(longer, ' ', OAUTH_PROXY_DOCUMENT_BYTES + 1); /* good, but for its length */
+    memcpy(longer, text, strlen(text));
+    const char *const bad[] = {
+        NULL,   "{}",
+        "x",    "[]",
+        longer, "{\"client_id\":\"https://other.example/x\",\"redirect_uris\":[\"" CALLBACK "\"]}"};
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        self.idp.document = bad[i];
+        assert_int_equal(asks(&self, &ann, id, GOOD), 400);
+        assert_int_equal(ann.location[0], '\0');
+    }
+    self.idp.document = text;
+    self.idp.document_status = 404; /* whatever it says */
+    assert_int_equal(asks(&self, &ann, id, GOOD), 400);
+    /* addresses that nobody is asked for */
+    static const char *const elsewhere[] = {"http%3A%2F%2F10.0.0.1%2Fclient.json",
+                                            "http%3A%2F%2Fc.example%2Fclient.json"};
+    for (size_t i = 0; i < ARRAY_LEN(elsewhere); i++) {
+        assert_int_equal(asks(&self, &ann, elsewhere[i], GOOD), 400);
+        assert_int_equal(ann.location[0], '\0');
+    }
     close_scene(&self);
 }
 
@@ -494,6 +557,7 @@ int main(void)
         cmocka_unit_test(who_denies_is_believed),
         cmocka_unit_test(a_client_writes_nothing_on_the_page),
         cmocka_unit_test(requests_that_are_not_shown),
+        cmocka_unit_test(a_client_may_be_described_elsewhere),
         cmocka_unit_test(a_code_is_for_who_asked),
         cmocka_unit_test(a_client_comes_in),
         cmocka_unit_test(a_token_for_all_and_its_end),

@@ -238,6 +238,65 @@ static void a_client_id_is_what_was_registered(void **state)
     seal_ring_free(other);
 }
 
+static void documents_that_describe_a_client(void **state)
+{
+    (void)state;
+    static const char *const urls[] = {"https://c.example/client.json", "https://c.example/a/b",
+                                       "http://127.0.0.1:7/client.json"};
+    static const char *const no_urls[] = {
+        "",
+        "pbc_x",
+        "https://c.example",
+        "https://c.example/",
+        "https://c.example/a/../client.json",
+        "https://c.example/./client.json",
+        "https://c.example/%2e%2e/client.json",
+        "https://c.example/client.json#x",
+        "https://c.example/client.json?x=1",
+        "https://ann@c.example/client.json",
+        "ftp://c.example/client.json",
+        "HTTPS://c.example/client.json",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
+        assert_true(oauth_proxy_client_is_document(str_of(urls[i])));
+    }
+    for (size_t i = 0; i < ARRAY_LEN(no_urls); i++) {
+        if (oauth_proxy_client_is_document(str_of(no_urls[i]))) {
+            fail_msg("taken: %s", no_urls[i]);
+        }
+    }
+#define DESCRIBED(more)                                                                            \
+    "{\"client_id\":\"https://c/x\",\"redirect_uris\":[\"https://c/cb\"]" more "}"
+    static const struct {
+        const char *text;
+        bay_err err;
+    } rows[] = {
+        {DESCRIBED(""), BAY_OK},
+        {DESCRIBED(",\"token_endpoint_auth_method\":\"none\""), BAY_OK},
+        {DESCRIBED(",\"token_endpoint_auth_method\":\"private_key_jwt\""), BAY_ERR_DENIED},
+        {DESCRIBED(",\"client_secret\":\"s\""), BAY_ERR_DENIED},
+        {"{\"client_id\":\"https://c/y\",\"redirect_uris\":[\"https://c/cb\"]}", BAY_ERR_DENIED},
+        {"{\"client_id\":\"https://c/x/\",\"redirect_uris\":[\"https://c/cb\"]}", BAY_ERR_DENIED},
+        {"{\"redirect_uris\":[\"https://c/cb\"]}", BAY_ERR_DENIED},
+        {"{\"client_id\":\"https://c/x\",\"redirect_uris\":[\"javascript:alert(1)\"]}",
+         BAY_ERR_DENIED},
+        {"{\"client_id\":\"https://c/x\"}", BAY_ERR_DENIED},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        arena memory;
+        json_doc doc;
+        oauth_proxy_client client;
+        bay_diag diag = {.text = ""};
+        arena_init(&memory, 1 << 20);
+        assert_int_equal(json_parse(&doc, str_of(rows[i].text), NULL, &memory, NULL), BAY_OK);
+        if (oauth_proxy_document_read(STR("https://c/x"), json_root(&doc), &schemes, &memory,
+                                      &client, &diag) != rows[i].err) {
+            fail_msg("%s: %s", rows[i].text, diag.text);
+        }
+        arena_fini(&memory);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -245,6 +304,7 @@ int main(void)
         cmocka_unit_test(which_redirect_is_the_registered_one),
         cmocka_unit_test(registrations_that_are_refused),
         cmocka_unit_test(a_client_id_is_what_was_registered),
+        cmocka_unit_test(documents_that_describe_a_client),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
