@@ -1,4 +1,4 @@
-// A person's browser: keeps cookies, follows redirects, and submits the forms of the provider's pages.
+// A person's browser: keeps cookies, follows redirects, and submits the forms of the provider's and the gateway's pages.
 export class Browser {
     cookies = new Map();
 
@@ -24,9 +24,10 @@ export class Browser {
             const text = await response.text();
             const form = /<form[^>]*action="([^"]*)"/.exec(text);
             if (!form) return { url, status: response.status, text };
-            const fields = [...text.matchAll(/<input[^>]*name="([^"]*)"[^>]*value="([^"]*)"/g)].map(([, name, value]) => [name, value]);
+            const fields = [...text.matchAll(/<input[^>]*name="([^"]*)"[^>]*value="([^"]*)"/g)].map(([, name, value]) => [name, value.replaceAll('&amp;', '&')]);
             url = new URL(form[1], url).href;
-            response = await this.#send(url, { method: 'POST', body: new URLSearchParams([...fields, ['confirm', 'yes']]) });
+            response = await this.#send(url, { method: 'POST', body: new URLSearchParams([...fields, ['confirm', 'yes'],
+                ['decision', 'allow']]) });
         }
         throw new Error(`no end of redirects at ${url}`);
     }

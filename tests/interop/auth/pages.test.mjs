@@ -1,11 +1,8 @@
 // The gateway's pages in a real browser: login and logout, the consent page of its authorization server, and the
 // client of the TypeScript SDK, which comes in by it. Chromium is Debian's; without it these tests are skipped.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { accessSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { accessSync } from 'node:fs';
 import http from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 
 import { UnauthorizedError } from '@modelcontextprotocol/sdk/client/auth.js';
@@ -13,7 +10,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { chromium } from 'playwright-core';
 
-import { startProvider } from './provider.mjs';
+import { startProxy } from './proxy.mjs';
 
 const program = '/usr/bin/chromium';
 let missing = false;
@@ -23,45 +20,13 @@ try {
     missing = `${program} is not installed`;
 }
 
-const build = process.env.BAY_BUILD_DIR;
-const at = mkdtempSync(join(tmpdir(), 'patchbay-pages-'));
-let idp, gateway, base, browser, elsewhere;
+let gateway, base, browser, elsewhere;
 const received = []; // what came to the client's redirect, and to the page of another site
-
-async function freePort() {
-    const server = http.createServer();
-    await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address();
-    await new Promise((resolve) => server.close(resolve));
-    return port;
-}
-
-async function registerAt(issuer, redirect) {
-    const response = await fetch(`${issuer}/reg`, { method: 'POST', headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ redirect_uris: [redirect], grant_types: ['authorization_code'], response_types: ['code'],
-            token_endpoint_auth_method: 'client_secret_basic' }) });
-    return response.json();
-}
 
 before(async () => {
     if (missing) return;
-    idp = await startProvider();
-    base = `http://127.0.0.1:${await freePort()}`;
-    const web = await registerAt(idp.issuer, `${base}/login/callback`);
-    const file = join(at, 'patchbay.json');
-    writeFileSync(file, JSON.stringify({ listen: base.slice(7), auth: { issuers: { idp: { url: idp.issuer } },
-        login: { issuer: 'idp', clientId: web.client_id, clientSecret: web.client_secret },
-        proxy: { enabled: true, scopes: ['weather:read', 'weather:write'] } },
-        mcpServers: { weather: { command: join(build, 'examples', 'weather') } } }));
-    gateway = { log: '', child: spawn(join(build, 'patchbay'), ['serve', '-c', file], { stdio: ['ignore', 'inherit', 'pipe'] }) };
-    process.on('exit', () => gateway.child.kill('SIGKILL'));
-    await new Promise((resolve, reject) => {
-        gateway.child.stderr.setEncoding('utf8').on('data', (text) => {
-            gateway.log += text;
-            if (gateway.log.includes(base)) resolve();
-        });
-        gateway.child.on('exit', () => reject(new Error(gateway.log)));
-    });
+    gateway = await startProxy();
+    ({ base } = gateway);
     elsewhere = http.createServer((request, response) => {
         received.push(request.url);
         response.setHeader('content-type', 'text/html');
@@ -72,11 +37,8 @@ before(async () => {
 });
 after(async () => {
     await browser?.close();
-    gateway?.child.removeAllListeners('exit');
-    gateway?.child.kill('SIGTERM');
     elsewhere?.close();
-    await idp?.stop();
-    rmSync(at, { recursive: true, force: true });
+    await gateway?.stop();
 });
 
 // A person with a browser of their own; what the browser complains about.
