@@ -415,15 +415,36 @@ static void renew(oauth_client *self, uint64_t now_ms)
     }
 }
 
+static bool is_without_token(const oauth_client *self, uint64_t now_ms)
+{
+    return self->record.refresh.len == 0 && access_is_over(self, now_ms);
+}
+
 void oauth_client_reread(oauth_client *self, uint64_t now_ms)
 {
     if (self->phase != OAUTH_REREADING) {
+        return;
+    }
+    self->read_until_ms = now_ms + self->settings.reread_ms;
+    if (self->settings.reread_ms > 0 && !self->settings.is_eager &&
+        is_without_token(self, now_ms)) {
+        oauth_record_drop_tokens(&self->record);
+        oauth_set_phase(self, OAUTH_IDLE); /* a server may not ask */
+        return;
+    }
+    if (self->settings.reread_ms > 0 && is_without_token(self, now_ms)) {
+        oauth_fail(self, now_ms, BAY_ERR_DENIED, "%s",
+                   self->record.access.len > 0 ? "the login there has expired"
+                                               : "nobody has logged in there, or it was revoked");
+        self->until_ms = now_ms + OAUTH_KEPT_PAUSE_MS; /* somebody may log in at any moment */
         return;
     }
     bool is_refused = self->refused.len > 0 &&
                       oauth_text_same(buf_view(&self->refused), buf_view(&self->record.access));
     if (self->purpose == OAUTH_TO_REFRESH && !is_refused && !access_is_due(self, now_ms)) {
         oauth_set_phase(self, OAUTH_IS_READY); /* another process did it */
+    } else if (self->settings.reread_ms > 0 && self->record.refresh.len == 0 && !is_refused) {
+        oauth_set_phase(self, OAUTH_IS_READY); /* for what is left of it */
     } else if (self->record.refresh.len == 0 && self->purpose == OAUTH_TO_REFRESH) {
         oauth_set_phase(self, OAUTH_IDLE); /* it was revoked meanwhile */
     } else {
@@ -431,11 +452,25 @@ void oauth_client_reread(oauth_client *self, uint64_t now_ms)
     }
 }
 
+/* What is kept may have been granted, replaced or revoked elsewhere. */
+static bool needs_reading(const oauth_client *self, uint64_t now_ms)
+{
+    return self->settings.reread_ms > 0 &&
+           (now_ms >= self->read_until_ms ||
+            (self->settings.is_eager && is_without_token(self, now_ms))) &&
+           (self->phase == OAUTH_IDLE || self->phase == OAUTH_IS_READY);
+}
+
 /* What a request finds before a flow has begun. */
 static void settle(oauth_client *self, uint64_t now_ms)
 {
     if (self->phase == OAUTH_HAS_FAILED && now_ms >= self->until_ms) {
         oauth_set_phase(self, OAUTH_IDLE);
+    }
+    if (needs_reading(self, now_ms)) {
+        self->purpose = OAUTH_TO_REFRESH;
+        oauth_set_phase(self, OAUTH_REREADING);
+        return;
     }
     bool has_token = self->record.access.len > 0;
     if (self->phase == OAUTH_IDLE && (has_token || self->record.refresh.len > 0)) {

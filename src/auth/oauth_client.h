@@ -34,6 +34,7 @@ enum {
     OAUTH_ATTEMPT_MS = 600000, /* a person has this long in the browser */
     OAUTH_REST_MS = 60000,     /* a flow that was refused is not begun again earlier … */
     OAUTH_PAUSE_MS = 5000,     /* … nor one that failed for a reason that may pass */
+    OAUTH_KEPT_PAUSE_MS = 200, /* nothing is kept: it is read again after so long */
     OAUTH_STEP_UPS = 2,        /* for one request */
     OAUTH_REFUSALS = 1,        /* of a token, for one request: it gets a new one */
     OAUTH_ACTION_FIELDS = 8,
@@ -78,6 +79,9 @@ typedef struct oauth_settings {
     bool wants_dpop; /* tokens must be bound to a key */
     /* OAUTH_ID_JAG: the subject's token is an access token, not an ID token. */
     bool is_subject_access;
+    /* OAUTH_STORED: what is kept is read before the first request, and again when that is so long ago:
+     * others may change it. 0: it was loaded, and stays. */
+    uint32_t reread_ms;
     bool is_modern_only; /* no fallback to 2025-03-26: agents, configured servers */
 } oauth_settings;
 

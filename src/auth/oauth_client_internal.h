@@ -82,7 +82,8 @@ struct oauth_client {
     bool sees_dpop; /* the resource asks for bound tokens */
 
     buf state, verifier, redirect_uri, code;
-    uint64_t until_ms; /* of the attempt; FAILED: of the rest */
+    uint64_t read_until_ms; /* what was kept counts as known; settings.reread_ms */
+    uint64_t until_ms;      /* of the attempt; FAILED: of the rest */
     buf authorization_url;
     buf device_code, user_code, verification_url;
     uint64_t poll_at_ms, interval_ms;

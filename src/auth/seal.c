@@ -97,6 +97,7 @@ static bay_err derive(seal_key *key)
         [SEAL_NONCE] = STR_INIT("patchbay DPoP nonce\x01"),
         [SEAL_OUTCOME] = STR_INIT("patchbay outcome\x01"),
         [SEAL_IDEMPOTENCY] = STR_INIT("patchbay idempotency\x01"),
+        [SEAL_VAULT] = STR_INIT("patchbay vault\x01"),
     };
     static const unsigned char salt[SEAL_KEY_BYTES] = {0};
     unsigned char extracted[SEAL_KEY_BYTES];
@@ -215,6 +216,22 @@ bay_err seal_value(const seal_ring *self, bay_str plain, bay_str associated, uin
     }
     mem_free(bytes); /* cipher text: nothing to wipe */
     return err;
+}
+
+bay_err seal_ring_derive(const seal_ring *self, seal_purpose purpose, seal_ring **out)
+{
+    seal_ring *made = NULL;
+    bay_err err = seal_ring_count(self) > 0 ? seal_ring_new(&made) : BAY_ERR_STATE;
+    for (size_t i = seal_ring_count(self); err == BAY_OK && i-- > 0;) {
+        err = seal_ring_add(
+            made, (bay_str){(const char *)self->keys[i].derived[purpose], SEAL_KEY_BYTES});
+    }
+    if (err != BAY_OK) {
+        seal_ring_free(made);
+        return err;
+    }
+    *out = made;
+    return BAY_OK;
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */

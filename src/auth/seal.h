@@ -32,6 +32,7 @@ typedef enum seal_purpose {
     SEAL_NONCE,       /* which nonces are ours (auth/dpop.h) */
     SEAL_OUTCOME,     /* which stored outcome is a call's (policy/outcomes_store.h) */
     SEAL_IDEMPOTENCY, /* the key of a call that a server gets (policy/idempotency.h) */
+    SEAL_VAULT,     /* what users were granted at servers (auth/vault.h) */
     SEAL_PURPOSES,
 } seal_purpose;
 
@@ -63,6 +64,11 @@ bay_err seal_ring_add(seal_ring *self, bay_str key) BAY_MUST_CHECK;
 /* The same with a random key, for what needs not outlive the process.
  * Owns: the key. Errors: BAY_ERR_NOMEM. Threads: as seal_ring_add. */
 bay_err seal_ring_generate(seal_ring *self) BAY_MUST_CHECK;
+
+/* A ring of the keys that are derived from this ring's for `purpose`: what they seal, this ring does not
+ * open. Owns: the caller. Errors: BAY_ERR_STATE: it is empty; as seal_ring_new. Threads: any. */
+bay_err seal_ring_derive(const seal_ring *self, seal_purpose purpose,
+                         seal_ring **out) BAY_MUST_CHECK;
 
 /* Appends the sealed text to `out`.
  * Owns: nothing; both inputs are borrowed. Errors: BAY_ERR_STATE when the ring is empty;

@@ -54,6 +54,14 @@ size_t seal_ring_count(const seal_ring *self)
     return 0;
 }
 
+bay_err seal_ring_derive(const seal_ring *self, seal_purpose purpose, seal_ring **out)
+{
+    (void)self;
+    (void)purpose;
+    (void)out;
+    return BAY_ERR_UNSUPPORTED;
+}
+
 bay_err seal_digest(const seal_ring *self, size_t nth, seal_purpose purpose, bay_str text,
                     unsigned char out[SEAL_DIGEST_BYTES])
 {

@@ -342,6 +342,9 @@ static bay_err take_option(parser *self, const cli_option *option, const char *v
         return take_protocol(self, value);
     case OPTION_TRANSPORT:
         return take_transport(self, value);
+    case OPTION_FOR:
+        out->subject = value;
+        return BAY_OK;
     case OPTION_LIFT:
         out->is_lifted = true;
         return BAY_OK;
@@ -746,7 +749,7 @@ static bay_err take_action(parser *self)
     const cli_command_row *row = &cli_commands[out->command];
     out->action = self->operand_count > 1 ? self->operands[1] : "";
     bool is_list = str_eq(str_of(out->action), STR("list"));
-    bool is_new = str_eq(str_of(out->action), STR("new"));
+    bool is_new = out->command == CLI_KEY && str_eq(str_of(out->action), STR("new"));
     bool is_known = is_list || is_new || str_eq(str_of(out->action), STR("revoke"));
     if (!is_known || out->target_kind == CLI_TARGET_ARGV ||
         self->operand_count != (is_list ? 2U : 3U)) {
@@ -888,7 +891,7 @@ static bay_err take_operands(parser *self)
         is_of_agents(out->command)) {
         return take_target_and_rest(self);
     }
-    if (out->command == CLI_KEY) {
+    if (out->command == CLI_KEY || out->command == CLI_VAULT) {
         return take_action(self);
     }
     if (out->command == CLI_POLICY) {

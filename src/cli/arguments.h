@@ -71,12 +71,12 @@ typedef struct cli_arguments {
     const char *secret_file; /* --client-secret */
     const char *issuer;
     const char *scope;
-    const char *subject; /* --as, of policy; NULL: nobody in particular */
+    const char *subject; /* --as of policy, --for of login; NULL: nobody in particular */
     const char *claims;  /* as written */
     const char *address;
     const char *binding; /* --interface: canonical names; NULL: any */
     const char *version;
-    const char *action;  /* of key: new, list, revoke; of policy: explain, test */
+    const char *action;  /* of key: new, list, revoke; of policy: explain, test; of vault: list, revoke */
     uint64_t expires_ms; /* 0: not given */
     bool is_lifted;      /* --lift */
     int history;         /* -1: not given */

@@ -9,6 +9,7 @@
 #include "cli/print.h"
 #include "cli/say.h"
 #include "cli/session.h"
+#include "cli/vault.h"
 #include "wire/base64.h"
 #include "json/writer.h"
 
@@ -153,6 +154,11 @@ int cmd_login(const cli_arguments *arguments)
         /* it did not ask: perhaps it does for single tools */
         oauth_authority_begin(cli_login_authority(login), false);
         code = cli_session_await_login(session);
+    }
+    const cli_target *target = session != NULL ? cli_session_resolved(session) : NULL;
+    if (code == CLI_EXIT_OK && target->granted != NULL) {
+        code = cli_vault_put(target->config, target->name, arguments->subject,
+                             cli_login_record(login));
     }
     if (code == CLI_EXIT_OK) {
         code = show(arguments, cli_login_record(login));

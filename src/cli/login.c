@@ -28,6 +28,7 @@ struct cli_login {
     bool is_settled;
     bay_diag fault;
     buf secret; /* of the client */
+    jose_key *key;
 };
 
 static bay_str url_of(const cli_login *self)
@@ -154,7 +155,9 @@ static void login_settled(void *user, oauth_authority *authority, const bay_diag
     (void)authority;
     self->is_settled = true;
     self->fault = fault != NULL ? *fault : (bay_diag){0};
-    cli_logins_unlock(self->store);
+    if (self->store != NULL) {
+        cli_logins_unlock(self->store);
+    }
 }
 
 static const oauth_authority_events stored_events = {
@@ -164,6 +167,8 @@ static const oauth_authority_events made_events = {.open = login_open,
                                                    .keep = login_keep,
                                                    .reread = login_reread,
                                                    .settled = login_settled};
+static const oauth_authority_events granted_events = {
+    .open = login_open, .show = login_show, .settled = login_settled};
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
@@ -269,6 +274,64 @@ bay_err cli_login_new(const cli_arguments *arguments, cli_login_mode mode, bay_s
     return BAY_OK;
 }
 
+static bay_str said_or(const char *said, bay_str configured)
+{
+    return said != NULL ? str_of(said) : configured;
+}
+
+static bay_err grant_begin(cli_login *self, const cli_arguments *arguments,
+                           const config_credentials *client, tls_context *tls, bay_diag *diag)
+{
+    bay_err err = arguments->secret_file != NULL
+                      ? read_secret(self, arguments->secret_file, diag)
+                      : oauth_text_set(&self->secret, client->client_secret);
+    if (err == BAY_OK && client->key.len > 0) {
+        err = jose_key_new(client->key, client->key_id, &self->key, diag);
+    }
+    if (err != BAY_OK) {
+        return err;
+    }
+    oauth_authority_options options = {
+        .client = {.grant = arguments->is_device ? OAUTH_DEVICE : OAUTH_CODE,
+                   .url = url_of(self),
+                   .identity = {.id = said_or(arguments->client_id, client->client_id),
+                                .secret = buf_view(&self->secret),
+                                .key = self->key},
+                   .name = STR("patchbay"),
+                   .issuer = said_or(arguments->issuer, client->issuer),
+                   .scope = said_or(arguments->scope, client->scope),
+                   .wants_dpop = client->dpop},
+        .tls = tls,
+        .allow = client->allow.at,
+        .allow_count = client->allow.count,
+        .has_receiver = true,
+    };
+    return oauth_authority_new(self->loop, &options, &granted_events, self, &self->authority, diag);
+}
+
+bay_err cli_login_grant(const cli_arguments *arguments, const config_credentials *client,
+                        bay_str url, loop *on, tls_context *tls, cli_login **out, bay_diag *diag)
+{
+    cli_login *self = mem_zalloc(sizeof(*self));
+    if (self == NULL) {
+        return diag_set(diag, BAY_ERR_NOMEM, "out of memory");
+    }
+    self->mode = CLI_LOGIN_GRANTED;
+    self->loop = on;
+    self->opens_browser = !arguments->is_browserless;
+    buf_init_secret(&self->secret, SECRET_BYTES);
+    self->url = mem_dup(url.at, url.len);
+    self->url_len = url.len;
+    bay_err err =
+        self->url != NULL ? grant_begin(self, arguments, client, tls, diag) : BAY_ERR_NOMEM;
+    if (err != BAY_OK) {
+        cli_login_free(self);
+        return err;
+    }
+    *out = self;
+    return BAY_OK;
+}
+
 void cli_login_free(cli_login *self)
 {
     if (self == NULL) {
@@ -276,8 +339,11 @@ void cli_login_free(cli_login *self)
     }
     oauth_authority_free(self->authority);
     line_reader_free(self->pasted);
-    cli_logins_close(self->store);
+    if (self->store != NULL) {
+        cli_logins_close(self->store);
+    }
     buf_fini(&self->secret);
+    jose_key_free(self->key);
     mem_free(self->url);
     mem_free(self);
 }

@@ -188,11 +188,21 @@ static bay_err open_login(cli_session *self, bay_diag *diag)
                            : BAY_OK;
         }
     }
+    if (is_made && target->granted == NULL && self->arguments->subject != NULL) {
+        return diag_set(diag, BAY_ERR_INVALID,
+                        "--for is for a server of the configuration whose credentials have grant: "
+                        "user");
+    }
+    if (is_made && target->granted != NULL) {
+        return cli_login_grant(self->arguments, target->granted, target->url, self->loop, self->tls,
+                               &self->login, diag);
+    }
     bay_err err = cli_login_new(self->arguments, is_made ? CLI_LOGIN_MADE : CLI_LOGIN_STORED,
                                 target->url, self->loop, self->tls, &self->login, diag);
     if (err == BAY_OK && self->login == NULL && target->credentials != NULL) {
-        err = upstream_credentials_new(self->loop, target->credentials, target->url, self->tls,
-                                       &self->credentials, diag);
+        upstream_credentials_options options = {
+            .settings = target->credentials, .url = target->url, .tls = self->tls};
+        err = upstream_credentials_new(self->loop, &options, &self->credentials, diag);
     }
     return err;
 }
@@ -397,6 +407,11 @@ cli_exit cli_session_await_login(cli_session *self)
 mcp_client *cli_session_client(cli_session *self)
 {
     return mcp_link_client(self->link);
+}
+
+const cli_target *cli_session_resolved(const cli_session *self)
+{
+    return &self->target;
 }
 
 const char *cli_session_target(const cli_session *self)

@@ -54,7 +54,8 @@ mcp_client *cli_session_client(cli_session *self);
 cli_login *cli_session_login(cli_session *self); /* NULL: requests are not authorized by a login */
 /* Turns the loop until the login's flow has ended; its exit code, which was told. */
 cli_exit cli_session_await_login(cli_session *self);
-const char *cli_session_target(const cli_session *self);    /* for messages */
+const char *cli_session_target(const cli_session *self); /* for messages */
+const cli_target *cli_session_resolved(const cli_session *self);
 const char *cli_session_transport(const cli_session *self); /* "stdio", "http" or "sse" */
 
 #endif

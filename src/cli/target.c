@@ -317,8 +317,10 @@ static cli_exit resolve_name(cli_target *self, const cli_arguments *arguments,
         return take_command(self, server);
     }
     self->is_sse = server->transport == CONFIG_TRANSPORT_SSE;
-    self->credentials =
-        config_credentials_are_given(&server->credentials) ? &server->credentials : NULL;
+    bool is_user = server->credentials.grant == CONFIG_GRANT_USER;
+    bool is_given = config_credentials_are_given(&server->credentials);
+    self->credentials = is_given && !is_user ? &server->credentials : NULL;
+    self->granted = is_user ? &server->credentials : NULL;
     self->tls = cli_tls_options(arguments, &server->tls);
     return take_fields(self, arguments, server);
 }

@@ -20,6 +20,7 @@ typedef struct cli_target {
     size_t field_count;
     bay_str token;                         /* of --token-file, as Authorization has it; "": none */
     const config_credentials *credentials; /* as whom the gateway calls it; NULL: none */
+    const config_credentials *granted; /* what its users are granted is in the vault; NULL: not */
     bool is_sse;
     tls_options tls;
 

@@ -206,6 +206,7 @@ typedef enum config_grant {
     CONFIG_GRANT_WORKLOAD,
     CONFIG_GRANT_EXCHANGE,
     CONFIG_GRANT_ID_JAG,
+    CONFIG_GRANT_USER,
 } config_grant;
 
 /* Who the gateway is at the identity provider. */
@@ -609,6 +610,8 @@ bool config_credentials_are_given(const config_credentials *self);
 bool config_auth_has_issuers(const config *self);
 /* Each caller has a token of his own, for which his own is exchanged. */
 bool config_credentials_exchange(const config_credentials *self);
+/* Each caller has a token of his own: so obtained, or from the vault. */
+bool config_credentials_are_callers(const config_credentials *self);
 
 /* The agent of that name, or NULL. */
 const config_agent *config_agent_find(const config *self, bay_str name);

@@ -24,6 +24,11 @@ static const config_node *section_of(const config_node *node)
     return NULL;
 }
 
+bool config_credentials_are_callers(const config_credentials *self)
+{
+    return config_credentials_exchange(self) || self->grant == CONFIG_GRANT_USER;
+}
+
 /* An authorization server that the server names could be anybody's: it would get a token of each
  * caller. */
 static const char *exchange_fault(const config_credentials *self)
@@ -50,6 +55,14 @@ static const char *grant_fault(const config_credentials *self)
 {
     bool has_secret = self->client_secret.len > 0;
     bool has_key = self->key.len > 0;
+    if (self->grant == CONFIG_GRANT_USER) {
+        return self->token_file.len > 0   ? "tokenFile is of grant: workload: remove it"
+               : self->idp.issuer.len > 0 ? "idp is of grant: idJag: remove it"
+               : has_secret && has_key    ? "both clientSecret and key: keep one"
+               : (has_secret || has_key) && self->client_id.len == 0
+                   ? "clientId is missing: say which client the secret is of"
+                   : NULL;
+    }
     if (self->grant == CONFIG_GRANT_WORKLOAD) {
         return self->token_file.len == 0 ? "workload needs tokenFile: name the file with the "
                                            "platform's token"
@@ -136,9 +149,28 @@ void config_check_credentials(config_loader *loader, const config_node *node, ba
     config_path_leave(loader, before);
 }
 
-static void check_caller(config_loader *loader, uint32_t line, const char *kind, bay_str name,
-                         const config_credentials *credentials, bool has_tokens)
+/* Whoever reads the store must not find the keys in it. */
+static void check_vault(config_loader *loader, const config *self, uint32_t line, const char *kind,
+                        bay_str name)
 {
+    if (self->keys.count == 0) {
+        config_error(loader, line,
+                     "%s.%s.credentials: users' tokens are sealed with `keys`, and there are none: "
+                     "give one, such as ${file:/PATH}",
+                     kind, config_quote(name).text);
+    } else if (self->store.len == 0) {
+        config_error(loader, line,
+                     "%s.%s.credentials: users' tokens are kept in a store: name a file by `store`",
+                     kind, config_quote(name).text);
+    }
+}
+
+static void check_caller(config_loader *loader, const config *self, uint32_t line, const char *kind,
+                         bay_str name, const config_credentials *credentials, bool has_tokens)
+{
+    if (credentials->grant == CONFIG_GRANT_USER) {
+        check_vault(loader, self, line, kind, name);
+    }
     if (config_credentials_exchange(credentials) && !has_tokens) {
         config_error(
             loader, line,
@@ -153,9 +185,9 @@ void config_check_callers(config_loader *loader, const config *self)
     bool has_tokens = config_auth_has_issuers(self);
     for (size_t i = 0; i < self->server_count; i++) {
         const config_server *server = &self->servers[i];
-        check_caller(loader, server->line, "mcpServers", server->name, &server->credentials,
+        check_caller(loader, self, server->line, "mcpServers", server->name, &server->credentials,
                      has_tokens);
-        if (config_credentials_exchange(&server->credentials) &&
+        if (config_credentials_are_callers(&server->credentials) &&
             server->share == CONFIG_SHARE_ALWAYS) {
             config_error(
                 loader, server->line,
@@ -166,6 +198,7 @@ void config_check_callers(config_loader *loader, const config *self)
     }
     for (size_t i = 0; i < self->agent_count; i++) {
         const config_agent *agent = &self->agents[i];
-        check_caller(loader, agent->line, "agents", agent->name, &agent->credentials, has_tokens);
+        check_caller(loader, self, agent->line, "agents", agent->name, &agent->credentials,
+                     has_tokens);
     }
 }

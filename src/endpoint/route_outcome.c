@@ -39,24 +39,37 @@ static const char *reason_of(const mcp_outcome *outcome)
     }
 }
 
+/* Who has to do what, so that there are credentials. */
+static void write_login(buf *out, bay_str server, const mcp_outcome *outcome, const char *why)
+{
+    static const char *const lacks[] = {
+        [MCP_LOGIN_OPERATOR] =
+            "The gateway's own credentials for the server \"%.*s\" are missing or "
+            "not accepted",
+        [MCP_LOGIN_CALLER] = "The gateway got no token of this caller's for the server \"%.*s\"",
+        [MCP_LOGIN_USER] = "This caller has no login at the server \"%.*s\"",
+    };
+    static const char *const remedies[] = {
+        [MCP_LOGIN_OPERATOR] = "The operator of the gateway has to renew them: `credentials` or "
+                               "`headers` of the server in its configuration.",
+        [MCP_LOGIN_CALLER] = "Log in to the gateway again, then repeat it.",
+        [MCP_LOGIN_USER] = "Have the operator of the gateway run `patchbay login --for` for this "
+                           "caller and server, then repeat it.",
+    };
+    buf_printf(out, lacks[outcome->login], BAY_STR(server));
+    buf_printf(out, ": %.1000s.%s %s", why,
+               outcome->was_sent ? " The call may have been carried out."
+                                 : " The call was not carried out.",
+               remedies[outcome->login]);
+}
+
 static void write_failure(buf *out, bay_str server, const mcp_outcome *outcome)
 {
     const char *what = bay_err_text(outcome->err);
     const char *detail = outcome->text != NULL ? outcome->text : "";
     bool has_detail = detail[0] != '\0' && strcmp(detail, what) != 0;
     if (outcome->login != MCP_LOGIN_NONE) {
-        bool is_callers = outcome->login == MCP_LOGIN_CALLER;
-        buf_printf(out,
-                   is_callers ? "The gateway got no token of this caller's for the server \"%.*s\""
-                              : "The server \"%.*s\" does not accept the credentials that the "
-                                "gateway has for it, or there are none",
-                   BAY_STR(server));
-        buf_printf(out, ": %.1000s.%s%s", has_detail ? detail : what,
-                   outcome->was_sent ? " The call may have been carried out."
-                                     : " The call was not carried out.",
-                   is_callers ? " Log in to the gateway again, then repeat it."
-                              : " The operator of the gateway has to renew them: `credentials` or "
-                                "`headers` of the server in its configuration.");
+        write_login(out, server, outcome, has_detail ? detail : what);
         return;
     }
     buf_printf(out, "The server \"%.*s\" gave no answer: %s%s%.1000s.%s", BAY_STR(server), what,

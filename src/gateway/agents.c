@@ -231,8 +231,12 @@ static bay_err make_credentials(const worker *self, const config_agent *agent, h
     bay_str url = agent->card.len > 0 ? a2a_agent_url(agent->card) : agent->url;
     bay_err err = tls_client_has_own(&options) ? tls_client_new(&options, &out->tls, diag) : BAY_OK;
     if (err == BAY_OK) {
-        err = upstream_credentials_new(self->loop, &agent->credentials, url, out->tls,
-                                       &out->credentials, diag);
+        upstream_credentials_options given = {.settings = &agent->credentials,
+                                              .server = agent->name,
+                                              .url = url,
+                                              .tls = out->tls,
+                                              .vault = gateway_vault_of(self->vault)};
+        err = upstream_credentials_new(self->loop, &given, &out->credentials, diag);
     }
     return err == BAY_OK
                ? BAY_OK

@@ -133,6 +133,7 @@ void worker_set_ring(worker *self, const seal_ring *ring)
 {
     self->ring = ring;
     worker_door_set_ring(self, ring);
+    gateway_vault_set_ring(self->vault, ring);
     endpoint_set_ring(self->all, ring);
     worker_profiles_set_ring(self, ring);
     for (size_t i = 0; i < self->upstream_count; i++) {
@@ -202,6 +203,18 @@ static bay_err open_http(worker *self)
     return http_server_new(self->loop, &options, &self->server);
 }
 
+static bool has_vault(const config *settings)
+{
+    bool has = false;
+    for (size_t i = 0; !has && i < settings->server_count; i++) {
+        has = settings->servers[i].credentials.grant == CONFIG_GRANT_USER;
+    }
+    for (size_t i = 0; !has && i < settings->agent_count; i++) {
+        has = settings->agents[i].credentials.grant == CONFIG_GRANT_USER;
+    }
+    return has;
+}
+
 bay_err worker_init(worker *self, gateway *owner, uint32_t index, bay_diag *diag)
 {
     *self = (worker){.gateway = owner, .index = index, .config = config_ref(owner->config)};
@@ -224,15 +237,20 @@ bay_err worker_init(worker *self, gateway *owner, uint32_t index, bay_diag *diag
     client.limits.connections_per_origin = self->config->limits.origin_connections;
     client.limits.reply_bytes = self->config->limits.reply_bytes;
     err = http_client_new(self->loop, &client, &self->http);
-    if (err == BAY_OK && !owner->options.on_stdio) {
+    bool on_stdio = owner->options.on_stdio;
+    if (err == BAY_OK && (!on_stdio || has_vault(self->config))) {
         err = session_store_open(self->loop, self->config, &self->sessions, diag);
         if (err != BAY_OK) {
             return err; /* it said why */
         }
-        if (self->sessions != NULL) {
-            err = gateway_blocks_new(self->loop, session_store_rows(self->sessions), &self->blocks);
-            err = err == BAY_OK ? worker_door_keep(self) : err;
-        }
+    }
+    if (err == BAY_OK && self->sessions != NULL && self->ring != NULL) {
+        err = gateway_vault_new(self->loop, session_store_rows(self->sessions), self->ring,
+                                &self->vault);
+    }
+    if (err == BAY_OK && self->sessions != NULL && !on_stdio) {
+        err = gateway_blocks_new(self->loop, session_store_rows(self->sessions), &self->blocks);
+        err = err == BAY_OK ? worker_door_keep(self) : err;
     }
     if (err == BAY_OK && !owner->options.on_stdio) {
         err = worker_auth_new(self, owner->auth, session_store_rows(self->sessions), &self->auth,
@@ -247,7 +265,7 @@ bay_err worker_init(worker *self, gateway *owner, uint32_t index, bay_diag *diag
                                     .has_one_client = owner->options.on_stdio,
                                     .loop = self->loop,
                                     .ring = self->ring,
-                                    .sessions = self->sessions,
+                                    .sessions = on_stdio ? NULL : self->sessions,
                                     .tasks = &task_ops,
                                     .door = &self->door};
         err = endpoint_new(&options, &self->all);

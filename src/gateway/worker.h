@@ -12,6 +12,7 @@
 #include "gateway/blocks.h"
 #include "gateway/contracts.h"
 #include "gateway/gateway.h"
+#include "gateway/vault.h"
 #include "mcp_transport/http_router.h"
 #include "mcp_transport/stdio.h"
 #include "net/thread.h"
@@ -71,6 +72,7 @@ struct worker {
     http_front *front; /* what comes in by `server` */
     forwarded_proxies proxies;
     gateway_blocks *blocks; /* NULL: there is no store */
+    gateway_vault *vault;   /* likewise */
     worker_auth *auth;      /* who comes in; NULL: nobody, or stdin alone is served */
     mcp_http_router *mcp_http_router;
     mcp_stdio *stdio;

@@ -168,6 +168,7 @@ void worker_upstreams_free(worker *self)
 void worker_fini(worker *self)
 {
     gateway_blocks_free(self->blocks);
+    gateway_vault_free(self->vault);
     session_store_free(self->sessions);
     loop_free(self->loop);
     worker_agents_forget(self);

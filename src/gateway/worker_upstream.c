@@ -318,6 +318,7 @@ bay_err worker_upstream_new(worker *owner, const config *settings, const config_
                                 .engine_user = owner,
                                 .told = origin->told,
                                 .target = origin->target,
+                                .vault = gateway_vault_of(owner->vault),
                                 .via = str_of(owner->gateway->via)};
     bay_err err = self->is_proxy ? upstream_new_proxy(&options, origin->owner, &self->upstream)
                                  : upstream_new(&options, &self->upstream);

@@ -121,6 +121,7 @@ typedef enum mcp_login {
     MCP_LOGIN_NONE,     /* they are not what failed */
     MCP_LOGIN_OPERATOR, /* whoever configures this client */
     MCP_LOGIN_CALLER,   /* whoever makes the call: his own token was to be exchanged */
+    MCP_LOGIN_USER,     /* the same, by a login at the server */
 } mcp_login;
 
 typedef struct mcp_outcome {

@@ -105,7 +105,14 @@ static void note_failure(upstream_session *at, bay_err err)
 /* It is authorized by a credential of its caller's own. */
 static bool has_caller(const local *self, const upstream_call *call)
 {
-    return config_credentials_exchange(&self->base.server->credentials) && !call->affinity.is_own;
+    return config_credentials_are_callers(&self->base.server->credentials) &&
+           !call->affinity.is_own;
+}
+
+static mcp_login login_of(const local *self)
+{
+    return self->base.server->credentials.grant == CONFIG_GRANT_USER ? MCP_LOGIN_USER
+                                                                     : MCP_LOGIN_CALLER;
 }
 
 static void call_retry(local *self, upstream_call *call)
@@ -151,7 +158,7 @@ static void call_done(void *user, mcp_call *engine_call, const mcp_outcome *outc
         told.text = "the server is leaving the gateway";
     }
     if (told.login != MCP_LOGIN_NONE && has_caller(self, call)) {
-        told.login = MCP_LOGIN_CALLER;
+        told.login = login_of(self);
     }
     upstream_call_done(call, &told);
 }
@@ -287,11 +294,15 @@ static bool takes_caller(const local *self, upstream_call *call)
     if (!has_caller(self, call)) {
         return true;
     }
-    if (principal_token(who).len == 0) {
-        upstream_call_done(call, &(mcp_outcome){.kind = MCP_OUTCOME_FAILED,
-                                                .err = BAY_ERR_DENIED,
-                                                .login = MCP_LOGIN_CALLER,
-                                                .text = "the call came without an access token"});
+    bool is_user = self->base.server->credentials.grant == CONFIG_GRANT_USER;
+    if (who == NULL || (!is_user && principal_token(who).len == 0)) {
+        upstream_call_done(call,
+                           &(mcp_outcome){.kind = MCP_OUTCOME_FAILED,
+                                          .err = BAY_ERR_DENIED,
+                                          .login = login_of(self),
+                                          .text = is_user ? "nobody is logged in to the gateway"
+                                                          : "the call came without an access "
+                                                            "token"});
         return false;
     }
     bay_err err = principal_rights(who, call->rights);

@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "auth/oauth_form.h"
+#include "auth/vault.h"
 #include "base/err.h"
+#include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -14,14 +16,17 @@
 
 enum { PARAMETER_BYTES = 64 << 10, MEMORY_BYTES = 256 << 10 };
 
-/* A caller, and what was exchanged for his token. */
-typedef struct caller {
+/* A caller, and what was exchanged for his token, or is in the vault. */
+typedef struct caller caller;
+struct caller {
     list_link link; /* in upstream_credentials.callers, the least recently used first */
+    upstream_credentials *of;
+    upstream_vault_call call;
     unsigned char rights[PRINCIPAL_RIGHTS_BYTES];
     const auth_principal *principal; /* counted; of his newest token */
     oauth_authority *authority;
     bool has_failed; /* with that token */
-} caller;
+};
 
 struct upstream_credentials {
     loop *loop;
@@ -32,6 +37,9 @@ struct upstream_credentials {
     jose_key *idp_key;               /* likewise */
     bay_str token_file;              /* "": none; else it ends in NUL */
     bool are_callers;
+    const upstream_vault *vault; /* NULL: they bring tokens */
+    bay_str server;
+    caller *local; /* of the vault: as whom lists are read */
     list callers;
     map by_rights;
     refusal no_token, crowded;
@@ -79,6 +87,64 @@ static void on_caller_settled(void *user, oauth_authority *authority, const bay_
 static const oauth_authority_events caller_events = {.subject = on_caller_subject,
                                                      .settled = on_caller_settled};
 
+/* ---- users, of the vault --------------------------------------------------------------------- */
+
+static bay_str identity_of(const caller *self)
+{
+    return principal_identity(self->principal);
+}
+
+static void on_read(upstream_vault_call *call, bay_err err, bay_str record)
+{
+    caller *self = CONTAINER_OF(call, caller, call);
+    if (err != BAY_OK) {
+        oauth_authority_declined(self->authority, "the vault cannot be read");
+        return;
+    }
+    oauth_authority_reread(self->authority, record);
+}
+
+static void on_user_reread(void *user, oauth_authority *authority)
+{
+    caller *self = user;
+    (void)authority;
+    self->call.done = on_read;
+    self->of->vault->read(self->of->vault->user, identity_of(self), self->of->server, &self->call);
+}
+
+static void on_written(upstream_vault_call *call, bay_err err, bay_str record)
+{
+    caller *self = CONTAINER_OF(call, caller, call);
+    (void)record;
+    if (err != BAY_OK) {
+        LOG(LOG_ERROR, "upstream",
+            "%.*s: a user's new tokens could not be kept: %s; he has to log in there again after a "
+            "restart",
+            BAY_STR(self->of->server), bay_err_text(err));
+    }
+    oauth_authority_kept(self->authority);
+}
+
+static void on_user_keep(void *user, oauth_authority *authority, bay_str record)
+{
+    caller *self = user;
+    (void)authority;
+    self->call.done = on_written;
+    self->of->vault->write(self->of->vault->user, identity_of(self), self->of->server, record,
+                           &self->call);
+}
+
+static void on_user_settled(void *user, oauth_authority *authority, const bay_diag *fault)
+{
+    caller *self = user;
+    (void)authority;
+    (void)fault;
+    self->of->vault->release(self->of->vault->user, identity_of(self), self->of->server);
+}
+
+static const oauth_authority_events user_events = {
+    .keep = on_user_keep, .reread = on_user_reread, .settled = on_user_settled};
+
 static bay_str rights_of(const caller *self)
 {
     return (bay_str){(const char *)self->rights, sizeof(self->rights)};
@@ -88,6 +154,9 @@ static void caller_free(upstream_credentials *of, caller *self)
 {
     list_remove(&self->link);
     (void)map_remove(&of->by_rights, rights_of(self));
+    if (of->vault != NULL) {
+        of->vault->cancel(of->vault->user, &self->call);
+    }
     oauth_authority_free(self->authority);
     principal_unref(self->principal);
     mem_free(self);
@@ -103,7 +172,7 @@ static bool make_room(upstream_credentials *self)
     LIST_EACH(link, &self->callers)
     {
         caller *one = CONTAINER_OF(link, caller, link);
-        if (oauth_authority_http(one->authority)->holders == 0) {
+        if (one != self->local && oauth_authority_http(one->authority)->holders == 0) {
             caller_free(self, one);
             return true;
         }
@@ -120,8 +189,10 @@ static bay_err caller_new(upstream_credentials *of, const auth_principal *princi
         return BAY_ERR_NOMEM;
     }
     memcpy(self->rights, rights, sizeof(self->rights));
-    bay_err err =
-        oauth_authority_new(of->loop, &of->options, &caller_events, self, &self->authority, &diag);
+    self->of = of;
+    bay_err err = oauth_authority_new(of->loop, &of->options,
+                                      of->vault != NULL ? &user_events : &caller_events, self,
+                                      &self->authority, &diag);
     err = err == BAY_OK ? map_put(&of->by_rights, rights_of(self), self, NULL) : err;
     if (err != BAY_OK) {
         oauth_authority_free(self->authority);
@@ -154,7 +225,8 @@ http_authority *upstream_credentials_of(upstream_credentials *self, const auth_p
     if (self == NULL || !self->are_callers) {
         return upstream_credentials_own(self);
     }
-    if (principal_token(who).len == 0 || principal_rights(who, rights) != BAY_OK) {
+    bool has_none = self->vault != NULL ? who == NULL : principal_token(who).len == 0;
+    if (has_none || principal_rights(who, rights) != BAY_OK) {
         return &self->no_token.http;
     }
     caller *one = map_get(&self->by_rights, (bay_str){(const char *)rights, sizeof(rights)});
@@ -169,7 +241,10 @@ http_authority *upstream_credentials_of(upstream_credentials *self, const auth_p
 
 http_authority *upstream_credentials_own(upstream_credentials *self)
 {
-    return self != NULL && self->own != NULL ? oauth_authority_http(self->own) : NULL;
+    oauth_authority *own = self == NULL          ? NULL
+                           : self->local != NULL ? self->local->authority
+                                                 : self->own;
+    return own != NULL ? oauth_authority_http(own) : NULL;
 }
 
 /* ---- making ---------------------------------------------------------------------------------- */
@@ -254,6 +329,20 @@ static bay_err keep_keys(upstream_credentials *self, const config_credentials *s
     return err;
 }
 
+/* The user of this process, with a row of his own in the vault: without one, lists are asked for without
+ * credentials. */
+static bay_err make_local(upstream_credentials *self)
+{
+    const unsigned char rights[PRINCIPAL_RIGHTS_BYTES] = {0}; /* as a caller he has another place */
+    const auth_principal *local = principal_local();
+    bay_err err = local != NULL ? BAY_OK : BAY_ERR_NOMEM;
+    self->options.client.is_eager = false;
+    err = err == BAY_OK ? caller_new(self, local, rights, &self->local) : err;
+    self->options.client.is_eager = true;
+    principal_unref(local);
+    return err;
+}
+
 /* Lists belong to no caller: the client asks for them itself, or nobody does. */
 static bay_err make_own(upstream_credentials *self, const config_credentials *settings,
                         bay_diag *diag)
@@ -267,25 +356,42 @@ static bay_err make_own(upstream_credentials *self, const config_credentials *se
     if (self->are_callers && settings->lists == CONFIG_LISTS_NONE) {
         return BAY_OK;
     }
+    if (self->vault != NULL) {
+        return make_local(self);
+    }
     return oauth_authority_new(self->loop, &options, &own_events, self, &self->own, diag);
 }
 
-bay_err upstream_credentials_new(loop *on, const config_credentials *settings, bay_str url,
-                                 tls_context *tls, upstream_credentials **out, bay_diag *diag)
+static oauth_grant grant_of(const config_credentials *settings)
 {
+    return settings->grant == CONFIG_GRANT_ID_JAG ? OAUTH_ID_JAG
+           : settings->grant == CONFIG_GRANT_USER ? OAUTH_STORED
+                                                  : OAUTH_EXCHANGE;
+}
+
+bay_err upstream_credentials_new(loop *on, const upstream_credentials_options *options,
+                                 upstream_credentials **out, bay_diag *diag)
+{
+    const config_credentials *settings = options->settings;
+    bool is_user = settings->grant == CONFIG_GRANT_USER;
+    if (is_user && options->vault == NULL) {
+        return diag_set(diag, BAY_ERR_INVALID, "there is no vault with users' tokens here");
+    }
     upstream_credentials *self = mem_zalloc(sizeof(*self));
     if (self == NULL) {
         return BAY_ERR_NOMEM;
     }
     self->loop = on;
-    self->are_callers = config_credentials_exchange(settings);
+    self->are_callers = config_credentials_are_callers(settings);
+    self->vault = is_user ? options->vault : NULL;
     self->options = (oauth_authority_options){
-        .client = {.grant = settings->grant == CONFIG_GRANT_ID_JAG ? OAUTH_ID_JAG : OAUTH_EXCHANGE,
+        .client = {.grant = grant_of(settings),
+                   .reread_ms = is_user ? VAULT_READ_MS : 0,
                    .wants_dpop = settings->dpop,
                    .is_eager = true, /* no call is sent without its caller's credential */
                    .is_modern_only = true,
                    .is_subject_access = true},
-        .tls = tls,
+        .tls = options->tls,
     };
     arena_init(&self->memory, MEMORY_BYTES);
     list_init(&self->callers);
@@ -295,7 +401,8 @@ bay_err upstream_credentials_new(loop *on, const config_credentials *settings, b
         "the caller brought no access token that could be exchanged for one of this server");
     refusal_init(&self->crowded, on, BAY_ERR_BUSY,
                  "too many callers at once have credentials there");
-    bay_err err = keep_texts(self, settings, url);
+    bay_err err = keep_texts(self, settings, options->url);
+    err = err == BAY_OK ? arena_dup(&self->memory, options->server, &self->server) : err;
     err = err == BAY_OK ? keep_parameters(self, &settings->parameters) : err;
     err = err == BAY_OK ? keep_rules(self, settings) : err;
     err = err == BAY_OK ? keep_keys(self, settings, diag) : err;

@@ -13,14 +13,37 @@
 
 enum { UPSTREAM_CALLERS = 1000 /* of one server and loop, whose tokens are kept */ };
 
+/* What users were granted at servers, in the gateway's store (auth/vault.h). */
+typedef struct upstream_vault_call upstream_vault_call;
+struct upstream_vault_call {
+    /* Once, at once or later, unless it was cancelled. `record`: of a read; "": there is none. */
+    void (*done)(upstream_vault_call *self, bay_err err, bay_str record);
+    void *step; /* the vault's; NULL: nothing is under way */
+};
+typedef struct upstream_vault {
+    /* Reads it, and holds it against other readers until `write` or `release`. */
+    void (*read)(void *user, bay_str identity, bay_str server, upstream_vault_call *call);
+    void (*write)(void *user, bay_str identity, bay_str server, bay_str record,
+                  upstream_vault_call *call);
+    void (*release)(void *user, bay_str identity, bay_str server);
+    void (*cancel)(void *user, upstream_vault_call *call);
+    void *user;
+} upstream_vault;
+
 typedef struct upstream_credentials upstream_credentials;
 
 /* For requests to `url`.
- * Owns: the caller; copies all but `tls`. Errors: BAY_ERR_INVALID with `diag`, BAY_ERR_UNSUPPORTED
+ * Owns: the caller; copies all but `tls` and `vault`. Errors: BAY_ERR_INVALID with `diag`, BAY_ERR_UNSUPPORTED
  * (no TLS in this build, and a key), BAY_ERR_NOMEM. */
-bay_err upstream_credentials_new(loop *loop, const config_credentials *settings, bay_str url,
-                                 tls_context *tls, upstream_credentials **out,
-                                 bay_diag *diag) BAY_MUST_CHECK;
+typedef struct upstream_credentials_options {
+    const config_credentials *settings;
+    bay_str server; /* its name */
+    bay_str url;
+    tls_context *tls;
+    const upstream_vault *vault; /* of grant: user; outlives it; NULL: there is none */
+} upstream_credentials_options;
+bay_err upstream_credentials_new(loop *loop, const upstream_credentials_options *options,
+                                 upstream_credentials **out, bay_diag *diag) BAY_MUST_CHECK;
 void upstream_credentials_free(upstream_credentials *self); /* after the requests; NULL is fine */
 
 /* Of what the gateway asks for itself: lists, cards. NULL of NULL, and where it asks without any. */

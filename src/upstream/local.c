@@ -402,6 +402,7 @@ bay_err upstream_new(const upstream_options *options, upstream **out)
     self->settle = (loop_task){.function = local_settle, .argument = self};
     upstream_notify_init(self);
     self->http = options->http;
+    self->vault = options->vault;
     self->level = MCP_LOG_NONE;
     bay_err err = upstream_init(&self->base, &local_ops, options);
     if (err != BAY_OK) {

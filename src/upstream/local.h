@@ -66,6 +66,7 @@ typedef struct local {
     http_client *own_http;
     tls_context *tls;                  /* of a server with certificates of its own */
     upstream_credentials *credentials; /* NULL: none are configured */
+    const upstream_vault *vault;       /* borrowed */
     upstream_session main;
     mcp_link_kind kind; /* of the main link, since it was ready once */
     list sessions;

@@ -190,8 +190,12 @@ static bay_err make_credentials(local *self, bay_diag *diag)
     if (self->credentials != NULL || !config_credentials_are_given(&server->credentials)) {
         return BAY_OK;
     }
-    return upstream_credentials_new(self->base.loop, &server->credentials, server->url, self->tls,
-                                    &self->credentials, diag);
+    upstream_credentials_options options = {.settings = &server->credentials,
+                                            .server = server->name,
+                                            .url = server->url,
+                                            .tls = self->tls,
+                                            .vault = self->vault};
+    return upstream_credentials_new(self->base.loop, &options, &self->credentials, diag);
 }
 
 static bay_err open_url(local *self, upstream_session *at, mcp_link_options *options,

@@ -17,7 +17,7 @@ share_key pool_key(const local *self, const upstream_call *call)
     share_server server = {.share = self->base.server->share,
                            .revision = self->base.revision,
                            .are_callers =
-                               config_credentials_exchange(&self->base.server->credentials),
+                               config_credentials_are_callers(&self->base.server->credentials),
                            .ties = is_http && !self->sends_unattributed};
     return upstream_share_key(&server, &call->spec, &call->affinity);
 }

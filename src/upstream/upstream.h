@@ -111,7 +111,8 @@ typedef struct upstream_options {
     void *engine_user;
     upstream_told *told; /* shared by all owners of this server; NULL: it has one of its own */
     call_target *target; /* shared by this server's upstreams on all loops; NULL: one of its own */
-    bay_str via;         /* Via of requests to URLs: the gateway's name, borrowed; "": none */
+    const struct upstream_vault *vault; /* of users' tokens, on this loop; NULL: there is none */
+    bay_str via; /* Via of requests to URLs: the gateway's name, borrowed; "": none */
 } upstream_options;
 
 enum { UPSTREAM_ERROR_BYTES = 240, UPSTREAM_MAX_WAITING = 10000 };

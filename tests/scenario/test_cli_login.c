@@ -347,13 +347,87 @@ static void tokens_in_files(void **state)
     rig_end(&it);
 }
 
+/* ---- the vault of a gateway ------------------------------------------------------------------ */
+
+#define KEYS "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
+
+static void write_config(const rig *self, const char *path, const char *keys)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(
+        file,
+        "{\"store\":\"%s/store\",%s\"auth\":{\"issuers\":{\"i\":{\"url\":\"https://i.example\"}}},"
+        "\"mcpServers\":{\"s\":{\"url\":\"%s\",\"credentials\":{\"grant\":\"user\"}}}}",
+        self->state, keys, self->server.url);
+    fclose(file);
+}
+
+static int grant(const rig *on, run *self, const char *config, const char *user)
+{
+    char page[4096], back[4096], end[256];
+    const char *const argv[] = {"login", "-c", config, "--for", user, "s", NULL};
+    start(on, self, argv);
+    await_page(self, page, sizeof(page));
+    browse(page, back, sizeof(back));
+    browse(back, end, sizeof(end));
+    return finish(self);
+}
+
+static void a_login_for_a_user_of_the_gateway(void **state)
+{
+    (void)state;
+    rig self = {.server = {.has_device = false}};
+    run one;
+    char path[128], id[16];
+    rig_start(&self);
+    snprintf(path, sizeof(path), "%s/c.json", self.state);
+    write_config(&self, path, "");
+    assert_int_equal(RUN(&self, &one, "vault", "list", "-c", path), 6);
+    assert_non_null(strstr(one.text, "users' tokens are sealed with `keys`"));
+    write_config(&self, path, "\"keys\":[\"" KEYS "\"],");
+    assert_int_equal(RUN(&self, &one, "vault", "list", "-c", path), 0);
+    assert_string_equal(one.text, "");
+    assert_int_equal(grant(&self, &one, path, "bea"), 0);
+    assert_int_equal(grant(&self, &one, path, "https://j.example cem"), 0);
+    /* this user has no login of his own by that */
+    assert_int_equal(RUN(&self, &one, "whoami", "-c", path, "s"), 8);
+    assert_int_equal(RUN(&self, &one, "vault", "list", "-c", path, "--json"), 0);
+    assert_non_null(strstr(one.text, "\"subject\":\"bea\""));
+    assert_non_null(strstr(one.text, "\"issuer\":\"https://i.example\""));
+    assert_non_null(strstr(one.text, "\"issuer\":\"https://j.example\""));
+    assert_int_equal(RUN(&self, &one, "vault", "list", "-c", path), 0);
+    assert_non_null(strstr(one.text, "  s  bea  read"));
+    snprintf(id, sizeof(id), "%.12s", one.text);
+    assert_int_equal(RUN(&self, &one, "vault", "revoke", "zz", "-c", path), 1);
+    assert_int_equal(RUN(&self, &one, "vault", "revoke", id, "-c", path), 0);
+    assert_int_equal(self.server.revocations, 1);
+    assert_int_equal(RUN(&self, &one, "vault", "list", "-c", path), 0);
+    assert_null(strstr(one.text, id));
+    assert_non_null(strchr(one.text, '\n'));
+    /* what other keys sealed is counted, and not shown */
+    write_config(
+        &self, path,
+        "\"keys\":[\"f00102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\"],");
+    assert_int_equal(RUN(&self, &one, "vault", "list", "-c", path), 0);
+    assert_non_null(strstr(one.text, "1 more cannot be opened"));
+    /* whose it is must be said in full where it cannot be known */
+    assert_int_equal(RUN(&self, &one, "login", "--for", "bea", self.server.url), 2);
+    rig_end(&self);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_login_from_beginning_to_end), cmocka_unit_test(tokens_are_renewed),
-        cmocka_unit_test(a_login_on_another_device),     cmocka_unit_test(a_pasted_address),
-        cmocka_unit_test(a_server_that_asks_late),       cmocka_unit_test(what_goes_wrong),
-        cmocka_unit_test(a_login_that_is_interrupted),   cmocka_unit_test(tokens_in_files),
+        cmocka_unit_test(a_login_from_beginning_to_end),
+        cmocka_unit_test(tokens_are_renewed),
+        cmocka_unit_test(a_login_on_another_device),
+        cmocka_unit_test(a_pasted_address),
+        cmocka_unit_test(a_server_that_asks_late),
+        cmocka_unit_test(what_goes_wrong),
+        cmocka_unit_test(a_login_for_a_user_of_the_gateway),
+        cmocka_unit_test(a_login_that_is_interrupted),
+        cmocka_unit_test(tokens_in_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

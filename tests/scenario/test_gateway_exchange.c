@@ -9,66 +9,11 @@
 #include "support/gateway_rig.h"
 
 #include "support/login_server.h"
+#include "support/token_callers.h"
 
-#define ISSUER "https://issuer.example"
-
-enum { TEXT_BYTES = 16 << 10, FIELDS_BYTES = 4096 };
+enum { TEXT_BYTES = 16 << 10 };
 
 static int baseline; /* descriptors before all */
-static char keys_path[64];
-
-/* ---- callers --------------------------------------------------------------------------------- */
-
-/* A token of that user; the same for the same arguments, but for its signature. */
-static const char *token_of(const char *user, const char *more)
-{
-    static char texts[8][2048];
-    static unsigned next;
-    char *text = texts[next++ % ARRAY_LEN(texts)];
-    char payload[600];
-    EVP_PKEY *key = rig_ec_key();
-    buf token;
-    long long now = (long long)(loop_time_ms() / 1000);
-    buf_init(&token, RIG_TEXT);
-    (void)snprintf(payload, sizeof(payload),
-                   "{\"iss\":\"" ISSUER "\",\"sub\":\"%s\",\"aud\":\"gateway\",\"iat\":%lld,"
-                   "\"exp\":%lld,\"client_id\":\"c1\",\"jti\":\"1\"%s}",
-                   user, now - 10, now + 600, more);
-    rig_token(key, "{\"alg\":\"ES256\",\"kid\":\"k1\",\"typ\":\"at+jwt\"}", payload, &token);
-    (void)snprintf(text, sizeof(texts[0]), "%.*s", (int)token.len, token.at);
-    buf_fini(&token);
-    EVP_PKEY_free(key);
-    return text;
-}
-
-static int call_at(const gateway_rig *to, const char *path, const char *token, const char *part)
-{
-    client one;
-    char fields[FIELDS_BYTES];
-    client_open(&one, to);
-    (void)snprintf(fields, sizeof(fields),
-                   "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\n"
-                   "Mcp-Name: s.who\r\n%s%s%s",
-                   token != NULL ? "Authorization: Bearer " : "", token != NULL ? token : "",
-                   token != NULL ? "\r\n" : "");
-    client_post(&one, path, fields,
-                "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'s.who'," RIG_META
-                "}}}");
-    int status = client_reply(&one);
-    if (client_find(&one, part) == NULL) {
-        print_error("wanted %s\ncame: %.*s\n", part, (int)one.got.len, one.got.at);
-    }
-    assert_non_null(client_find(&one, part));
-    assert_null(client_find(&one, "secret-"));
-    assert_null(client_find(&one, "eyJ"));
-    client_close(&one);
-    return status;
-}
-
-static void call_as(const gateway_rig *to, const char *token, const char *part)
-{
-    assert_int_equal(call_at(to, "/mcp", token, part), 200);
-}
 
 /* ---- a gateway, a server, and who exchanges -------------------------------------------------- */
 
@@ -80,18 +25,10 @@ typedef struct rig {
 } rig;
 
 #define EXCHANGE "{'grant':'exchange','clientId':'gw','clientSecret':'secret-client','issuer':'%s'}"
-#define AUTH                                                                                       \
-    "'auth':{'issuers':{'acme':{'url':'" ISSUER "','keys':'%s','audience':['gateway']}}%s},"
 
 static void servers_start(rig *self)
 {
-    (void)snprintf(keys_path, sizeof(keys_path), "/tmp/bay-exchange.%d", (int)getpid());
-    FILE *file = fopen(keys_path, "w");
-    assert_non_null(file);
-    fputs("{\"keys\":[{\"kid\":\"k1\",\"kty\":\"EC\",\"crv\":\"P-256\",\"x\":\"" RIG_EC_X
-          "\",\"y\":\"" RIG_EC_Y "\"}]}",
-          file);
-    fclose(file);
+    callers_begin();
     baseline = rig_descriptors();
     self->issuer.wants_secret = true;
     login_server_start(&self->issuer);
@@ -109,7 +46,7 @@ static void end(rig *self)
     assert_int_equal(self->server.mixed, 0);
     assert_int_equal(rig_log_count("secret-"), 0);
     assert_int_equal(rig_log_count("eyJ"), 0);
-    unlink(keys_path);
+    callers_end();
 }
 
 static void exchange(bool is_modern, int sessions)
@@ -122,8 +59,8 @@ static void exchange(bool is_modern, int sessions)
     self.server.secrets[1] = bob;
     servers_start(&self);
     (void)snprintf(text, sizeof(text),
-                   "{" AUTH "'mcpServers':{'s':{'url':'%s','credentials':" EXCHANGE "}}}",
-                   keys_path, "", self.server.url, self.issuer.origin);
+                   "{" CALLERS_AUTH "'mcpServers':{'s':{'url':'%s','credentials':" EXCHANGE "}}}",
+                   callers_keys, self.server.url, self.issuer.origin);
     rig_open(&self.gateway, text, 1);
     call_as(&self.gateway, ann, "you are ann");
     call_as(&self.gateway, bob, "you are bob");
@@ -157,8 +94,8 @@ static void test_other_scopes_are_other_credentials(void **state)
     char text[TEXT_BYTES];
     servers_start(&self);
     (void)snprintf(text, sizeof(text),
-                   "{" AUTH "'mcpServers':{'s':{'url':'%s','credentials':" EXCHANGE "}}}",
-                   keys_path, "", self.server.url, self.issuer.origin);
+                   "{" CALLERS_AUTH "'mcpServers':{'s':{'url':'%s','credentials':" EXCHANGE "}}}",
+                   callers_keys, self.server.url, self.issuer.origin);
     rig_open(&self.gateway, text, 1);
     call_as(&self.gateway, token_of("ann", ",\"scope\":\"read write\""), "you are ann");
     assert_int_equal(self.issuer.exchanges, 1);
@@ -178,8 +115,8 @@ static void test_a_token_that_is_not_exchanged(void **state)
     const char *ann = token_of("ann", "");
     servers_start(&self);
     (void)snprintf(text, sizeof(text),
-                   "{" AUTH "'mcpServers':{'s':{'url':'%s','credentials':" EXCHANGE "}}}",
-                   keys_path, "", self.server.url, self.issuer.origin);
+                   "{" CALLERS_AUTH "'mcpServers':{'s':{'url':'%s','credentials':" EXCHANGE "}}}",
+                   callers_keys, self.server.url, self.issuer.origin);
     rig_open(&self.gateway, text, 1);
     self.issuer.refuses_exchanges = 1;
     call_as(&self.gateway, ann, "\"patchbay/reason\":\"auth_expired\"");
@@ -205,9 +142,9 @@ static void test_who_brings_no_token(void **state)
     char text[TEXT_BYTES];
     servers_start(&self);
     (void)snprintf(text, sizeof(text),
-                   "{" AUTH "'profiles':{'all':{'servers':['s'],'auth':{'none':true}}},"
+                   "{" CALLERS_AUTH "'profiles':{'all':{'servers':['s'],'auth':{'none':true}}},"
                    "'mcpServers':{'s':{'url':'%s','credentials':" EXCHANGE "}}}",
-                   keys_path, "", self.server.url, self.issuer.origin);
+                   callers_keys, self.server.url, self.issuer.origin);
     rig_open(&self.gateway, text, 1);
     assert_int_equal(call_at(&self.gateway, "/mcp/@all", NULL, "auth_expired"), 200);
     assert_int_equal(self.server.calls, 0);
@@ -228,10 +165,10 @@ static void test_an_assertion_of_the_identity_provider(void **state)
     servers_start(&self);
     login_server_start(&self.company);
     (void)snprintf(text, sizeof(text),
-                   "{" AUTH "'mcpServers':{'s':{'url':'%s','credentials':{'grant':'idJag',"
+                   "{" CALLERS_AUTH "'mcpServers':{'s':{'url':'%s','credentials':{'grant':'idJag',"
                    "'clientId':'gw','clientSecret':'secret-client','issuer':'%s','idp':{"
                    "'issuer':'%s','clientId':'gw','clientSecret':'secret-client'}}}}}",
-                   keys_path, "", self.server.url, self.issuer.origin, self.company.origin);
+                   callers_keys, self.server.url, self.issuer.origin, self.company.origin);
     rig_open(&self.gateway, text, 1);
     call_as(&self.gateway, ann, "you are ann");
     call_as(&self.gateway, token_of("bob", ""), "you are bob");
@@ -248,12 +185,12 @@ static void test_agents(void **state)
     (void)state;
     rig self = {.server = {.is_modern = true}};
     static const char *const users[] = {"ann", "bob", "ann"};
-    char text[TEXT_BYTES], fields[FIELDS_BYTES], wanted[32];
+    char text[TEXT_BYTES], fields[4096], wanted[32];
     self.server.secrets[0] = token_of("ann", "");
     servers_start(&self);
     (void)snprintf(text, sizeof(text),
-                   "{" AUTH "'agents':{'a':{'url':'%s','credentials':" EXCHANGE "}}}", keys_path,
-                   "", self.server.agent_url, self.issuer.origin);
+                   "{" CALLERS_AUTH "'agents':{'a':{'url':'%s','credentials':" EXCHANGE "}}}",
+                   callers_keys, self.server.agent_url, self.issuer.origin);
     rig_open(&self.gateway, text, 1);
     for (size_t i = 0; i < ARRAY_LEN(users); i++) {
         client one;

@@ -86,6 +86,19 @@ static const mistake mistakes[] = {
     {CALLERS SERVER "credentials: {grant: idJag, " GOOD ", " AT
                     ", idp: {issuer: 'https://idp.example', clientId: a, key: canary-i}}}\n",
      "credentials.idp.key: it is no private key"},
+    /* the vault */
+    {SERVER "credentials: {grant: user}}\n",
+     ":2: mcpServers.a.credentials: users' tokens are sealed with `keys`, and there are none"},
+    {"store: /s\n" SERVER "credentials: {grant: user}}\n", "users' tokens are sealed with `keys`"},
+    {"keys: [000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f]\n" SERVER
+     "credentials: {grant: user}}\n",
+     "users' tokens are kept in a store"},
+    {"agents: {a: {url: 'https://x/', credentials: {grant: user}}}\n",
+     "agents.a.credentials: users' tokens are sealed with `keys`"},
+    {SERVER "credentials: {grant: user, clientSecret: canary-s}}\n", "clientId is missing"},
+    {SERVER "credentials: {grant: user, " GOOD ", key: canary-k}}\n", "both clientSecret and key"},
+    {SERVER "credentials: {grant: user, tokenFile: /t}}\n", "tokenFile is of grant: workload"},
+    {SERVER "credentials: {grant: user, " IDP "}}\n", "idp is of grant: idJag"},
     /* secrets */
     {SERVER "credentials: {clientId: gw, clientSecret: '${file:secret}'}}\n",
      ":2: mcpServers.a.credentials.clientSecret: ${file:secret}: write the whole path"},
