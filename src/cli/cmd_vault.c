@@ -320,7 +320,7 @@ int cmd_vault(const cli_arguments *arguments)
 {
     const char *path = NULL;
     vault_work self = {.arguments = arguments};
-    if (cli_load_config(arguments, &path, &self.settings) != BAY_OK) {
+    if (cli_load_config(arguments, false, &path, &self.settings) != BAY_OK) {
         return CLI_EXIT_CONFIG;
     }
     cli_print_init(&self.device, &self.text, arguments);
