@@ -32,7 +32,7 @@ typedef enum seal_purpose {
     SEAL_NONCE,       /* which nonces are ours (auth/dpop.h) */
     SEAL_OUTCOME,     /* which stored outcome is a call's (policy/outcomes_store.h) */
     SEAL_IDEMPOTENCY, /* the key of a call that a server gets (policy/idempotency.h) */
-    SEAL_VAULT,     /* what users were granted at servers (auth/vault.h) */
+    SEAL_VAULT,       /* what users were granted at servers (auth/vault.h) */
     SEAL_PURPOSES,
 } seal_purpose;
 

@@ -76,7 +76,8 @@ typedef struct cli_arguments {
     const char *address;
     const char *binding; /* --interface: canonical names; NULL: any */
     const char *version;
-    const char *action;  /* of key: new, list, revoke; of policy: explain, test; of vault: list, revoke */
+    const char
+        *action; /* of key: new, list, revoke; of policy: explain, test; of vault: list, revoke */
     uint64_t expires_ms; /* 0: not given */
     bool is_lifted;      /* --lift */
     int history;         /* -1: not given */

@@ -13,10 +13,8 @@
 typedef struct contract_runner contract_runner;
 
 enum {
-    CONTRACT_RETRY_MS =
-        60 * 1000, /* after a run with a failure; `contracts.every` if that is less */
-    CONTRACT_LEAST_MS =
-        1000, /* a smaller `contracts.every` counts as this; the least between two runs */
+    CONTRACT_RETRY_MS = 60 * 1000, /* after a failure; `contracts.every` if that is less */
+    CONTRACT_LEAST_MS = 1000, /* between two runs; a smaller `contracts.every` counts as this */
 };
 
 /* BAY_ERR_NOMEM. A run is due. */
