@@ -197,8 +197,10 @@ static void write_rules(const inquiry *self, buf *out)
         const policy_rule *rule = policy_rules_at(rules, i);
         policy_truth truth = policy_rule_holds(rules, rule, &self->question, &is_about);
         if (is_about) {
-            buf_printf(out, "  line %-5u %-8s %s\n", policy_rule_line(rule),
-                       effect_text(policy_rule_effect(rule)), truth_text(truth));
+            buf_printf(out, "  line %-5u %-8s %s%s\n", policy_rule_line(rule),
+                       effect_text(policy_rule_effect(rule)), truth_text(truth),
+                       truth == POLICY_UNKNOWN ? ": what it reads is missing or has another type"
+                                               : "");
         }
         others += !is_about;
     }

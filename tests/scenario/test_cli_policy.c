@@ -103,7 +103,8 @@ static void each_outcome_is_explained(void **state)
              "path=/srv/a");
     EXPLAINS("denied, by policy.default; it is listed\n  line 9     allow    no\n", "files.write",
              "--as", "ann", "--scope", "w", "path=/etc/a");
-    EXPLAINS("denied, by policy.default; it is listed\n  line 9     allow    unknown\n",
+    EXPLAINS("denied, by policy.default; it is listed\n  line 9     allow    unknown: what it "
+             "reads is missing or has another type\n",
              "files.write", "--as", "ann", "--scope", "w", "path:=7");
     EXPLAINS("approval needed, by the rule in line 11", "billing.pay", "--as", "ann", "--claims",
              "{\"groups\":[\"ops\"]}", "--arguments", "{\"amount\":1000.5}");
