@@ -273,9 +273,10 @@ BAY_API bay_err bay_task_status_str(bay_task *task, bay_task_state state, bay_st
 BAY_API bay_err bay_task_status_message(bay_task *task, bay_task_state state,
                                         const bay_message *message);
 
-/* An artifact in chunks. Each goes out with the next one, at its close, or by
- * bay_artifact_flush: so that the last one can say that it is. What is open when the task ends is
- * closed. It lives as long as the bay_task. NULL when out of memory, and taken by all of these. */
+/* An artifact in chunks. Each goes out as it is appended; on the serving thread, when the handler
+ * appends the next one or returns. If the last one has gone out when the artifact is closed, an
+ * empty part behind it says so in streams; what is kept is without it. What is open when the task
+ * ends is closed. It lives as long as the bay_task. NULL when out of memory, and taken by all of these. */
 BAY_API bay_artifact *bay_task_artifact(bay_task *task, const char *name, const char *media_type);
 BAY_API bay_artifact *bay_task_artifact_str(bay_task *task, bay_str name, bay_str media_type);
 BAY_API void bay_artifact_describe(bay_artifact *artifact, const char *description);
@@ -290,7 +291,6 @@ BAY_API bay_err bay_artifact_append_url_str(bay_artifact *artifact, bay_str url)
 BAY_API bay_err bay_artifact_append_data(bay_artifact *artifact, const char *json);
 BAY_API bay_err bay_artifact_append_data_json(bay_artifact *artifact,
                                               bay_json *json); /* takes it */
-BAY_API bay_err bay_artifact_flush(bay_artifact *artifact);
 BAY_API bay_err bay_artifact_close(bay_artifact *artifact);
 
 /* ---- a task: how a message is answered, exactly once --------------------------------------------

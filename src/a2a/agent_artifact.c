@@ -143,16 +143,25 @@ static void fit(agent_artifact *self)
     }
 }
 
+/* An empty part, because a chunk must have one, that only carries lastChunk. */
+static bool adds_nothing(const chunk *from, bool is_last_chunk)
+{
+    return is_last_chunk && str_eq(from->parts, STR("{\"text\":\"\"}"));
+}
+
 static bay_err append_to(agent_task *task, agent_artifact *artifact, const chunk *from,
                          bool is_last_chunk)
 {
     size_t len = artifact->parts.len;
-    bay_err err = agent_task_room(task, from->parts.len + 1);
+    size_t added = adds_nothing(from, is_last_chunk) ? 0 : from->parts.len + 1;
+    bay_err err = agent_task_room(task, added);
     if (err != BAY_OK) {
         return err;
     }
-    buf_char(&artifact->parts, ',');
-    buf_str(&artifact->parts, from->parts);
+    if (added > 0) {
+        buf_char(&artifact->parts, ',');
+        buf_str(&artifact->parts, from->parts);
+    }
     err = artifact->parts.err;
     task->revision++;
     if (err == BAY_OK) {
@@ -164,7 +173,7 @@ static bay_err append_to(agent_task *task, agent_artifact *artifact, const chunk
         artifact->parts.err = BAY_OK;
         return err;
     }
-    agent_task_count(task, from->parts.len + 1, 0);
+    agent_task_count(task, added, 0);
     artifact->is_complete = is_last_chunk;
     if (is_last_chunk) {
         fit(artifact);

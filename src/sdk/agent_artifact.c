@@ -1,5 +1,6 @@
-/* Artifacts while they are being made: one part is held back, so that the last one can say that it
- * is. Everything here is under the lock of the task. */
+/* Artifacts while they are being made. A chunk is queued at once; closing marks the one that still
+ * waits for the loop as the last, and behind one that is gone sends an empty part, as A2A requires
+ * one of each chunk (1.0, Artifact: parts). Everything here is under the lock of the task. */
 #include "base/mem.h"
 #include "base/rand.h"
 #include "base/str.h"
@@ -7,20 +8,11 @@
 #include "sdk/format.h"
 #include "sdk/json_parts.h"
 
-static void part_free(artifact_part *self)
-{
-    if (self != NULL) {
-        json_builder_drop(&self->made);
-        mem_free(self);
-    }
-}
-
 static void artifact_free(bay_artifact *self)
 {
     mem_free(self->name);
     mem_free(self->media_type);
     mem_free(self->description);
-    part_free(self->held);
     mem_free(self);
 }
 
@@ -88,8 +80,8 @@ void bay_artifact_describe(bay_artifact *artifact, const char *description)
 
 /* ---- chunks ---------------------------------------------------------------------------------- */
 
-/* Without a part: one with an empty text. */
-static void write_chunk(const bay_artifact *self, const artifact_part *part, json_writer *out)
+/* A missing part: an empty text. */
+static void write_chunk(const bay_artifact *self, json_val part, json_writer *out)
 {
     json_open_object(out);
     json_key_lit(out, "artifactId");
@@ -104,8 +96,8 @@ static void write_chunk(const bay_artifact *self, const artifact_part *part, jso
     }
     json_key_lit(out, "parts");
     json_open_array(out);
-    if (part != NULL) {
-        json_put_val(out, part->value);
+    if (!json_is(part, JSON_MISSING)) {
+        json_put_val(out, part);
     } else {
         sdk_part_text(out, STR(""), STR(""), STR(""));
     }
@@ -113,10 +105,11 @@ static void write_chunk(const bay_artifact *self, const artifact_part *part, jso
     json_close_object(out);
 }
 
-static bay_err send_part(bay_artifact *self, const artifact_part *part, bool is_last)
+static bay_err queue_chunk(bay_artifact *self, json_val part, bool is_last)
 {
     json_builder chunk;
-    move_request request = {.kind = MOVE_ARTIFACT, .is_append = self->is_begun, .is_last = is_last};
+    move_request request = {
+        .kind = MOVE_ARTIFACT, .artifact = self, .is_append = self->is_begun, .is_last = is_last};
     write_chunk(self, part, json_builder_init(&chunk, NULL, TASK_MOVE_BYTES));
     bay_err err = json_builder_view(&chunk, &request.value);
     if (err == BAY_OK) {
@@ -127,27 +120,16 @@ static bay_err send_part(bay_artifact *self, const artifact_part *part, bool is_
     return err;
 }
 
-static bay_err send_held(bay_artifact *self, bool is_last)
-{
-    bay_err err = self->held != NULL ? send_part(self, self->held, is_last) : BAY_OK;
-    if (err == BAY_OK) {
-        part_free(self->held);
-        self->held = NULL;
-    }
-    return err;
-}
-
-/* Behind a chunk that went out by a flush nothing is left to say "last" but an empty one. */
 static bay_err close_locked(bay_artifact *self)
 {
     if (self->is_closed) {
         return BAY_ERR_STATE;
     }
     bay_err err = BAY_OK;
-    if (self->held != NULL) {
-        err = send_held(self, true);
+    if (self->waiting != NULL) {
+        self->waiting->request.is_last = true;
     } else if (self->is_begun) {
-        err = send_part(self, NULL, true);
+        err = queue_chunk(self, JSON_NONE, true);
     }
     self->is_closed = err == BAY_OK;
     return err;
@@ -183,50 +165,41 @@ static void write_part(const bay_artifact *self, bay_part kind, bay_str content,
     }
 }
 
-static bay_err part_new(const bay_artifact *of, bay_part kind, bay_str content, json_val data,
-                        artifact_part **out)
+static bay_err queue_part(bay_artifact *self, json_val part)
 {
-    artifact_part *self = mem_alloc(sizeof(*self));
-    if (self == NULL) {
-        return BAY_ERR_NOMEM;
+    bay_task *task = self->task;
+    bool is_over = task->is_answered || atomic_load(&task->is_cancelled);
+    if (self->is_closed || is_over) {
+        return !self->is_closed && task->is_closed ? BAY_ERR_CLOSED : BAY_ERR_STATE;
     }
-    json_writer *to = json_builder_init(&self->made, NULL, TASK_MOVE_BYTES);
-    write_part(of, kind, content, data, to);
-    bay_err err = json_builder_view(&self->made, &self->value);
-    if (err != BAY_OK) {
-        part_free(self);
-        return err;
+    bay_err err = queue_chunk(self, part, false);
+    if (err == BAY_OK) {
+        sdk_turn_post(task);
     }
-    *out = self;
-    return BAY_OK;
+    return err;
 }
 
+/* On the loop's thread a part leaves when the handler appends the next one or returns, so that one
+ * which is closed at once needs no empty part. */
 static bay_err append_part(bay_artifact *self, bay_part kind, bay_str content, json_val data)
 {
-    artifact_part *part = NULL;
     if (self == NULL) {
         return BAY_ERR_NOMEM;
     }
-    bay_err err = part_new(self, kind, content, data, &part);
-    pthread_mutex_lock(&self->task->lock);
-    if (err == BAY_OK && self->is_closed) {
-        err = BAY_ERR_STATE;
-    }
-    bool is_over = self->task->is_answered || atomic_load(&self->task->is_cancelled);
-    if (err == BAY_OK && is_over) {
-        err = self->task->is_closed ? BAY_ERR_CLOSED : BAY_ERR_STATE;
-    }
-    bool has_held = self->held != NULL;
+    json_builder made;
+    json_val part;
+    write_part(self, kind, content, data, json_builder_init(&made, NULL, TASK_MOVE_BYTES));
+    bay_err err = json_builder_view(&made, &part);
     if (err == BAY_OK) {
-        err = send_held(self, false);
+        err = sdk_turn_make(self->task);
     }
     if (err == BAY_OK) {
-        self->held = part;
-        part = NULL;
+        pthread_mutex_lock(&self->task->lock);
+        err = queue_part(self, part);
+        pthread_mutex_unlock(&self->task->lock);
     }
-    pthread_mutex_unlock(&self->task->lock);
-    part_free(part);
-    return err == BAY_OK && has_held ? sdk_turn_kick(self->task) : err;
+    json_builder_drop(&made);
+    return err;
 }
 
 static bay_err append(bay_artifact *self, bay_part kind, bay_str content)
@@ -287,17 +260,6 @@ bay_err bay_artifact_append_data_json(bay_artifact *artifact, bay_json *json)
 bay_err bay_artifact_append_data(bay_artifact *artifact, const char *json)
 {
     return bay_artifact_append_data_json(artifact, bay_json_of(json));
-}
-
-bay_err bay_artifact_flush(bay_artifact *artifact)
-{
-    if (artifact == NULL) {
-        return BAY_ERR_NOMEM;
-    }
-    pthread_mutex_lock(&artifact->task->lock);
-    bay_err err = artifact->is_closed ? BAY_ERR_STATE : send_held(artifact, false);
-    pthread_mutex_unlock(&artifact->task->lock);
-    return err == BAY_OK ? sdk_turn_kick(artifact->task) : err;
 }
 
 bay_err bay_artifact_close(bay_artifact *artifact)

@@ -82,6 +82,9 @@ static task_move *pop(bay_task *self)
     if (move != NULL) {
         self->first = move->next;
         self->last = self->first != NULL ? self->last : NULL;
+        if (move->request.artifact != NULL && move->request.artifact->waiting == move) {
+            move->request.artifact->waiting = NULL;
+        }
         self->waiting_bytes -= bytes_of(&move->request);
     }
     pthread_mutex_unlock(&self->lock);
@@ -90,8 +93,7 @@ static task_move *pop(bay_task *self)
 
 static void on_message(void *argument);
 
-/* Under the lock. */
-static void post(bay_task *self)
+void sdk_turn_post(bay_task *self)
 {
     if (!self->is_posted) {
         self->message_to_loop = (loop_message){.function = on_message, .argument = self};
@@ -127,7 +129,7 @@ static void drain_locked(bay_task *self, size_t most)
         make_some(self, most);
         pthread_mutex_lock(&self->lock);
         if (self->first != NULL) {
-            post(self);
+            sdk_turn_post(self);
         }
         is_done = self->first == NULL || self->is_posted;
     }
@@ -221,6 +223,9 @@ bay_err sdk_turn_queue(bay_task *self, const move_request *request)
     task_move **place = self->last != NULL ? &self->last->next : &self->first;
     *place = move;
     self->last = move;
+    if (request->artifact != NULL) {
+        request->artifact->waiting = move;
+    }
     self->waiting_bytes += bytes_of(request);
     note(self, request);
     return BAY_OK;
@@ -233,15 +238,23 @@ static bool may_make(const bay_task *self)
     return loop_is_here(of_agent) && loop_is_turning(of_agent) && !self->is_draining;
 }
 
+bay_err sdk_turn_make(bay_task *self)
+{
+    if (!may_make(self)) {
+        return BAY_OK;
+    }
+    self->result = BAY_OK;
+    sdk_turn_drain(self); /* its caller holds it: it is still there */
+    return self->result;
+}
+
 bay_err sdk_turn_kick(bay_task *self)
 {
     if (may_make(self)) {
-        self->result = BAY_OK;
-        sdk_turn_drain(self); /* its caller holds it: it is still there */
-        return self->result;
+        return sdk_turn_make(self);
     }
     pthread_mutex_lock(&self->lock);
-    post(self);
+    sdk_turn_post(self);
     pthread_mutex_unlock(&self->lock);
     return BAY_OK;
 }
@@ -296,7 +309,7 @@ void bay_task_release(bay_task *task)
         return;
     }
     if (is_last) {
-        post(task);
+        sdk_turn_post(task);
     }
     pthread_mutex_unlock(&task->lock);
 }

@@ -28,6 +28,7 @@ typedef enum move_kind { MOVE_STATUS, MOVE_ARTIFACT, MOVE_REPLY, MOVE_REMEMBER }
 typedef struct move_request {
     move_kind kind;
     a2a_state state;
+    bay_artifact *artifact; /* of MOVE_ARTIFACT */
     bool is_append;
     bool is_last; /* chunk */
     bool ends;    /* the turn */
@@ -41,12 +42,6 @@ typedef struct task_move {
     move_request request;
 } task_move;
 
-/* A part of an artifact. */
-typedef struct artifact_part {
-    json_builder made;
-    json_val value; /* of it */
-} artifact_part;
-
 struct bay_artifact {
     bay_task *task;
     struct bay_artifact *next;
@@ -54,7 +49,7 @@ struct bay_artifact {
     char *name;
     char *media_type;
     char *description;
-    artifact_part *held; /* waits for the next one; NULL: none does */
+    task_move *waiting; /* its newest chunk; NULL: the loop has taken it, or there is none */
     bool is_begun;
     bool is_closed;
 };
@@ -107,8 +102,12 @@ bay_err sdk_turn_move(bay_task *self, const move_request *request) BAY_MUST_CHEC
 bay_err sdk_turn_queue(bay_task *self, const move_request *request);
 /* Sees to it that what waits is made. Returns what came of it where that is known. */
 bay_err sdk_turn_kick(bay_task *self);
+/* The same on the loop's thread; on others, nothing. */
+bay_err sdk_turn_make(bay_task *self);
+/* Under the lock: has the loop make what waits in a later turn. */
+void sdk_turn_post(bay_task *self);
 
-/* agent_artifact.c, under the lock: what is held goes out, as the last chunk of its artifact. */
+/* agent_artifact.c, under the lock: each artifact that is open gets its last chunk. */
 bay_err sdk_artifacts_close(bay_task *self);
 void sdk_artifacts_free(bay_task *self);
 

@@ -42,7 +42,6 @@ static void work(bay_task *task, const bay_message *message, void *user)
     bay_artifact *out = bay_task_artifact(task, "out.txt", "text/plain");
     for (int i = 0; i < CHUNKS; i++) {
         bay_artifact_append(out, "chunk ");
-        bay_artifact_flush(out);
         bay_task_sleep(task, 2);
     }
     bay_task_complete(task, NULL);

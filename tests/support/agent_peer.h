@@ -59,7 +59,6 @@ static inline void peer_chunks(bay_task *task, const bay_message *message, void 
         char text[24];
         (void)snprintf(text, sizeof(text), "chunk-%d ", i);
         (void)bay_artifact_append(made, text);
-        (void)bay_artifact_flush(made);
     }
     (void)bay_artifact_close(made);
     (void)bay_task_complete(task, "cut");

@@ -9,6 +9,10 @@ enum { TASKS = 24, EMITTERS = 4, CHUNKS = 20 };
     "\"messageId\":\"" id "\",\"role\":\"ROLE_USER\",\"parts\":[{\"text\":\"" text "\"}]},"        \
     "\"configuration\":{\"returnImmediately\":true}}}"
 
+#define STREAM_NOW(id, text)                                                                       \
+    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"SendStreamingMessage\",\"params\":{\"message\":{"  \
+    "\"messageId\":\"" id "\",\"role\":\"ROLE_USER\",\"parts\":[{\"text\":\"" text "\"}]}}}"
+
 /* ---- what handlers do ------------------------------------------------------------------------ */
 
 typedef struct emitter {
@@ -50,6 +54,38 @@ static void write_together(bay_task *task, const bay_message *message, void *use
         pthread_join(emitters[i].id, NULL);
     }
     (void)bay_task_complete(task, "together");
+}
+
+/* Cuts "one" and "two", and waits after each until the test has seen it. */
+static void wait_for_reader(bay_task *task, const bay_message *message, void *user)
+{
+    atomic_int *seen = user;
+    static const char *const words[] = {"one", "two"};
+    (void)message;
+    bay_artifact *artifact = bay_task_artifact(task, "log", NULL);
+    for (int i = 0; i < 2; i++) {
+        (void)bay_artifact_append(artifact, words[i]);
+        while (atomic_load(seen) <= i && bay_task_sleep(task, 1)) {
+        }
+    }
+    (void)bay_artifact_close(artifact);
+    (void)bay_task_complete(task, "cut");
+}
+
+/* Closes each artifact before the loop has its chunk. */
+static void close_at_once(bay_task *task, const bay_message *message, void *user)
+{
+    (void)message;
+    (void)user;
+    bay_artifact *first = bay_task_artifact(task, "first", NULL);
+    bay_artifact *second = bay_task_artifact(task, "second", NULL);
+    (void)bay_artifact_append(first, "one");
+    (void)bay_artifact_append(second, "two");
+    (void)bay_task_status(task, BAY_TASK_STATE_WORKING, "between");
+    (void)bay_artifact_append(second, "three");
+    (void)bay_artifact_close(second);
+    (void)bay_artifact_append(first, "four");
+    (void)bay_task_complete(task, "cut");
 }
 
 static void *finish_later(void *argument)
@@ -194,6 +230,85 @@ static void threads_of_one_task_lose_no_chunk(void **state)
     bay_agent_free(agent);
 }
 
+static void append_texts(json_val parts, buf *out)
+{
+    json_iter it = json_iter_of(parts);
+    while (json_next(&it)) {
+        buf_str(out, json_raw(json_get(it.value, STR("text"))));
+    }
+}
+
+/* The texts of an artifact's parts, one behind the other. */
+static void expect_texts(bay_agent *agent, const char *task, const char *pointer,
+                         const char *expected)
+{
+    json_doc doc;
+    arena memory;
+    buf texts;
+    char body[256];
+    wire_client client;
+    snprintf(body, sizeof(body),
+             "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"GetTask\",\"params\":{\"id\":\"%s\"}}",
+             task);
+    agent_ask(agent, &client, "POST", "/", AGENT_JSON, body);
+    arena_init(&memory, 1 << 20);
+    buf_init(&texts, 4096);
+    assert_int_equal(json_parse(&doc, buf_view(&client.body), NULL, &memory, NULL), BAY_OK);
+    append_texts(json_pointer(json_root(&doc), str_of(pointer)), &texts);
+    assert_true(str_eq(buf_view(&texts), str_of(expected)));
+    buf_fini(&texts);
+    arena_fini(&memory);
+    wire_close(&client);
+}
+
+static void a_chunk_is_sent_before_the_next_one_is_made(void **state)
+{
+    (void)state;
+    atomic_int seen = 0;
+    char task[64];
+    wire_client client;
+    bay_agent *agent = serve(wait_for_reader, &seen);
+    wire_request(&client, agent_loop(agent), bay_agent_port(agent), "POST", "/", AGENT_JSON,
+                 STREAM_NOW("m", "go"));
+    TURN_UNTIL(agent_loop(agent), wire_pump(&client),
+               wire_body_has(&client, "[{\"text\":\"one\"}]"));
+    assert_false(wire_body_has(&client, "two"));
+    atomic_store(&seen, 1);
+    TURN_UNTIL(agent_loop(agent), wire_pump(&client),
+               wire_body_has(&client, "[{\"text\":\"two\"}]"));
+    assert_false(wire_body_has(&client, "lastChunk"));
+    atomic_store(&seen, 2);
+    TURN_UNTIL(agent_loop(agent), wire_pump(&client), client.is_complete);
+    assert_true(
+        wire_body_has(&client, "\"parts\":[{\"text\":\"\"}]},\"append\":true,\"lastChunk\":true"));
+    agent_find(&client, "taskId", task, sizeof(task));
+    wire_close(&client);
+    expect_texts(agent, task, "/result/artifacts/0/parts", "\"one\"\"two\"");
+    bay_agent_free(agent);
+}
+
+static void a_chunk_that_waits_is_the_last_one_itself(void **state)
+{
+    (void)state;
+    char task[64];
+    wire_client client;
+    bay_agent *agent = bay_agent_new("loop", "1", "Runs on the loop.");
+    bay_agent_skill(agent, "one", "One", "The only one.", close_at_once, NULL);
+    bay_agent_on_loop(agent);
+    agent_listen(agent);
+    agent_ask(agent, &client, "POST", "/", AGENT_JSON, STREAM_NOW("m", "go"));
+    assert_true(
+        wire_body_has(&client, "[{\"text\":\"three\"}]},\"append\":true,\"lastChunk\":true"));
+    assert_true(
+        wire_body_has(&client, "[{\"text\":\"four\"}]},\"append\":true,\"lastChunk\":true"));
+    assert_false(wire_body_has(&client, "{\"text\":\"\"}"));
+    agent_find(&client, "taskId", task, sizeof(task));
+    wire_close(&client);
+    expect_texts(agent, task, "/result/artifacts/0/parts", "\"one\"\"four\"");
+    expect_texts(agent, task, "/result/artifacts/1/parts", "\"two\"\"three\"");
+    bay_agent_free(agent);
+}
+
 static void a_task_may_be_finished_by_another_thread(void **state)
 {
     (void)state;
@@ -310,6 +425,8 @@ int main(void)
         cmocka_unit_test(a_task_that_never_stops_is_cancelled),
         cmocka_unit_test(many_tasks_run_at_once),
         cmocka_unit_test(threads_of_one_task_lose_no_chunk),
+        cmocka_unit_test(a_chunk_is_sent_before_the_next_one_is_made),
+        cmocka_unit_test(a_chunk_that_waits_is_the_last_one_itself),
         cmocka_unit_test(a_task_may_be_finished_by_another_thread),
         cmocka_unit_test(cancelled_handlers_learn_of_it),
         cmocka_unit_test(a_cancel_races_with_an_answer),
