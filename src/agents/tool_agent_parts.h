@@ -1,4 +1,5 @@
-/* What tool_agent.c (life, tools and card) and tool_agent_turn.c (messages) share. */
+/* What tool_agent.c (life, tools and card), tool_agent_turn.c (messages) and tool_agent_content.c
+ * (results) share. */
 #ifndef AGENTS_TOOL_AGENT_PARTS_H
 #define AGENTS_TOOL_AGENT_PARTS_H
 
@@ -12,6 +13,9 @@ enum {
     TOOL_AGENT_LIST_BYTES = 8 << 20,     /* of its card, while it is put together */
     TOOL_AGENT_MESSAGE_BYTES = 64 << 20, /* of one call's arguments, and of its result */
     TOOL_AGENT_PAGES = 1000,             /* of the list of tools */
+    /* Of structured content that is compared with texts, and of the memory for that. */
+    TOOL_AGENT_COMPARED_BYTES = 1 << 20,
+    TOOL_AGENT_COMPARED_MEMORY = 32 << 20,
 };
 
 struct agents_tool_agent {
@@ -41,6 +45,10 @@ struct agents_tool_agent {
     size_t turn_count;
     arena scratch;
 };
+
+/* tool_agent_content.c: a tool's result as parts of an open array; a text that repeats the
+ * structured content is left out. False: there are none. */
+bool tool_agent_put_parts(json_writer *to, json_val result);
 
 /* tool_agent_turn.c */
 extern const a2a_handler tool_agent_handler;

@@ -77,85 +77,6 @@ static void finish_with(tool_agent_turn *self, a2a_state state, bay_str text)
     tool_turn_finish(self);
 }
 
-/* ---- content of a result as parts ------------------------------------------------------------ */
-
-static void put_member(json_writer *to, bay_str key, json_val value)
-{
-    if (json_is(value, JSON_STRING) && json_raw(value).len > 2) {
-        json_key(to, key);
-        json_put_val(to, value);
-    }
-}
-
-static void put_resource(json_writer *to, json_val resource)
-{
-    json_val text = json_get(resource, STR("text"));
-    json_val blob = json_get(resource, STR("blob"));
-    bool is_text = json_is(text, JSON_STRING);
-    json_open_object(to);
-    json_key(to, is_text ? STR("text") : STR("raw"));
-    json_put_val(to, is_text ? text : blob);
-    put_member(to, STR("filename"), json_get(resource, STR("uri")));
-    put_member(to, STR("mediaType"), json_get(resource, STR("mimeType")));
-    json_close_object(to);
-}
-
-/* One item of content; nothing for kinds that are not known. */
-static bool put_part(json_writer *to, json_val item)
-{
-    json_val type = json_get(item, STR("type"));
-    json_val value = JSON_NONE;
-    bay_str key = {"", 0};
-    json_val resource = json_get(item, STR("resource"));
-    bool is_embedded = json_str_eq(type, STR("resource")) &&
-                       (json_is(json_get(resource, STR("text")), JSON_STRING) ||
-                        json_is(json_get(resource, STR("blob")), JSON_STRING));
-    if (json_str_eq(type, STR("text"))) {
-        key = STR("text");
-        value = json_get(item, STR("text"));
-    } else if (json_str_eq(type, STR("image")) || json_str_eq(type, STR("audio"))) {
-        key = STR("raw");
-        value = json_get(item, STR("data"));
-    } else if (json_str_eq(type, STR("resource_link"))) {
-        key = STR("url");
-        value = json_get(item, STR("uri"));
-    }
-    if (!is_embedded && !json_is(value, JSON_STRING)) {
-        return false;
-    }
-    if (is_embedded) {
-        put_resource(to, resource);
-        return true;
-    }
-    json_open_object(to);
-    json_key(to, key);
-    json_put_val(to, value);
-    put_member(to, STR("filename"), json_get(item, STR("name")));
-    put_member(to, STR("mediaType"), json_get(item, STR("mimeType")));
-    json_close_object(to);
-    return true;
-}
-
-/* False: there are none. */
-static bool put_parts(json_writer *to, json_val result)
-{
-    bool has_parts = false;
-    for (json_iter at = json_iter_of(json_get(result, STR("content"))); json_next(&at);) {
-        has_parts = put_part(to, at.value) || has_parts;
-    }
-    json_val structured = json_get(result, STR("structuredContent"));
-    if (!json_is(structured, JSON_MISSING)) {
-        json_open_object(to);
-        json_key_lit(to, "data");
-        json_put_val(to, structured);
-        json_key_lit(to, "mediaType");
-        json_put_str(to, STR("application/json"));
-        json_close_object(to);
-        has_parts = true;
-    }
-    return has_parts;
-}
-
 /* ---- what the tool says ---------------------------------------------------------------------- */
 
 static void complete(tool_agent_turn *self, json_val result)
@@ -170,7 +91,7 @@ static void complete(tool_agent_turn *self, json_val result)
     json_put_str(to, STR("result"));
     json_key_lit(to, "parts");
     json_open_array(to);
-    bool has_parts = put_parts(to, result);
+    bool has_parts = tool_agent_put_parts(to, result);
     json_close_array(to);
     json_close_object(to);
     bay_err err = json_builder_view(&made, &artifact);
@@ -189,7 +110,8 @@ static void complete(tool_agent_turn *self, json_val result)
 static void tool_turn_fail(tool_agent_turn *self, json_val result)
 {
     json_builder message;
-    if (put_parts(open_parts(&message), result) && message.text.err == BAY_OK) {
+    json_writer *to = open_parts(&message);
+    if (tool_agent_put_parts(to, result) && message.text.err == BAY_OK) {
         move_parts(self, A2A_FAILED, &message);
     } else {
         json_builder_drop(&message);
