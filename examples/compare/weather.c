@@ -112,11 +112,9 @@ int main(int argc, char **argv)
                            get_forecast, cities);
     bay_tool_output(tool, forecast_out);
     bay_tool_annotations(tool, "{\"readOnlyHint\":true}");
-    bay_server_tool(server, "plan_trip", "Plans a trip; asks how long it is.", place, plan_trip,
-                    cities);
+    bay_server_tool(server, "plan_trip", "Plans a trip; asks how long.", place, plan_trip, cities);
     bay_server_template(server, "weather://{city}", "weather", "The weather of a city.",
                         "application/json", get_weather, cities);
-    bay_server_prompt(server, "packing_list", "What to take along to a city.", place, packing_list,
-                      cities);
+    bay_server_prompt(server, "packing_list", "What to take along.", place, packing_list, cities);
     return bay_server_main(server, argc, argv);
 }

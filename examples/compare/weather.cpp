@@ -82,10 +82,10 @@ int main(int argc, char **argv)
     server.tool("get_forecast", "The next days in a city.", {city, days}, get_forecast)
         .output({bay::string("city").required(), bay::array("days", day).required()})
         .annotations("{\"readOnlyHint\":true}");
-    server.tool("plan_trip", "Plans a trip; asks how long it is.", {city}, plan_trip);
+    server.tool("plan_trip", "Plans a trip; asks how long.", {city}, plan_trip);
     server.resource_template("weather://{city}", "weather", "The weather of a city.",
                              "application/json", get_weather);
-    server.prompt("packing_list", "What to take along to a city.",
+    server.prompt("packing_list", "What to take along.",
                   {bay::field(city).choices({"Athens", "Bergen", "Berlin"})}, packing_list);
     return server.main(argc, argv);
 }

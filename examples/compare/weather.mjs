@@ -56,7 +56,7 @@ function make() {
     );
     server.registerTool(
         'plan_trip',
-        { description: 'Plans a trip; asks how long it is.', inputSchema: z.object({ city }) },
+        { description: 'Plans a trip; asks how long.', inputSchema: z.object({ city }) },
         async ({ city }, { mcpReq }) => {
             const { degrees, sky } = find(city);
             const answer = mcpReq.inputResponses?.days;
@@ -84,7 +84,7 @@ function make() {
     server.registerPrompt(
         'packing_list',
         {
-            description: 'What to take along to a city.',
+            description: 'What to take along.',
             argsSchema: z.object({ city: completable(city, names) }),
         },
         ({ city }) => {

@@ -58,7 +58,7 @@ def get_forecast(city: City, days: Days = 3) -> Forecast:
 
 @mcp.tool
 async def plan_trip(city: City, ctx: Context) -> str:
-    """Plans a trip; asks how long it is."""
+    """Plans a trip; asks how long."""
     found = find(city)
     answer = await ctx.elicit(f"How many days in {city}?", Stay)
     if answer.action != "accept":
@@ -74,7 +74,7 @@ def weather(city: str) -> str:
 
 @mcp.prompt
 def packing_list(city: City) -> str:
-    """What to take along to a city."""
+    """What to take along."""
     return f"What shall I pack for {city}, where it is {CITIES[city][1]}?"
 
 
