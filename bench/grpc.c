@@ -308,7 +308,7 @@ static ssize_t load_read(nghttp2_session *session, int32_t id, uint8_t *at, size
     return (ssize_t)request_len;
 }
 
-static void call_once(nghttp2_session *session)
+static void one_call(nghttp2_session *session)
 {
     nghttp2_nv fields[] = {field(":method", "POST"),
                            field(":scheme", "http"),
@@ -343,7 +343,7 @@ static int load_close(nghttp2_session *session, int32_t id, uint32_t code, void 
     (void)user;
     failed += code != 0;
     if (!is_over) {
-        call_once(session);
+        one_call(session);
     }
     return 0;
 }
@@ -365,7 +365,7 @@ static void load_open(line *self, uint16_t port)
     ready_fd(self->fd);
     nghttp2_submit_settings(self->session, 0, NULL, 0);
     for (int i = 0; i < STREAMS; i++) {
-        call_once(self->session);
+        one_call(self->session);
     }
     line_write(self);
 }
