@@ -15,6 +15,9 @@
 
 #define VAULT_TABLE "vault"
 #define VAULT_LEASES "vault-refresh" /* of who refreshes a row's tokens */
+/* In place of a user's identity: the row has the gateway's own registration at the server, and no
+ * tokens. */
+#define VAULT_CLIENT "client"
 
 enum {
     VAULT_NAME_BYTES = 2 * SEAL_DIGEST_BYTES,

@@ -188,9 +188,11 @@ static void see_row(void *user, const store_row *row)
     buf plain;
     buf_init_secret(&plain, VAULT_PLAIN_BYTES);
     oauth_record_init(&record);
-    if (vault_open(self->keys, row->key, row->value, &plain, &opened) == BAY_OK &&
-        principal_of_identity(opened.identity, &who) == BAY_OK &&
-        oauth_record_read(&record, opened.record) == BAY_OK) {
+    bool is_open = vault_open(self->keys, row->key, row->value, &plain, &opened) == BAY_OK;
+    if (is_open && str_eq(opened.identity, STR(VAULT_CLIENT))) {
+        /* the gateway's own registration there: nobody's login */
+    } else if (is_open && principal_of_identity(opened.identity, &who) == BAY_OK &&
+               oauth_record_read(&record, opened.record) == BAY_OK) {
         show_row(self, row->key, who, &opened, &record);
     } else {
         self->unreadable++;

@@ -439,6 +439,7 @@ bay_err endpoint_new(const endpoint_options *options, endpoint **out)
     self->has_one_client = options->has_one_client;
     self->tasks = options->tasks;
     self->door = options->door;
+    self->user_login = options->user_login;
     list_init(&self->waiting);
     list_init(&self->searches);
     endpoint_subscriptions_init(self);
@@ -446,6 +447,7 @@ bay_err endpoint_new(const endpoint_options *options, endpoint **out)
     loop_timer_init(&self->waking, endpoint_waited, self);
     loop_timer_init(&self->awaiting, endpoint_awaited, self);
     suspended_calls_init(self);
+    user_logins_init(self);
     endpoint_clients_init(self);
     buf_init(&self->scratch, CATALOG_MAX_BYTES);
     for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
@@ -495,6 +497,7 @@ void endpoint_free(endpoint *self)
         return;
     }
     self->is_ending = true;
+    user_logins_end(self);
     if (self->engine != NULL) {
         mcp_server_free(self->engine);
     }

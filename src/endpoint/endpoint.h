@@ -36,6 +36,15 @@ typedef struct endpoint_tasks {
     size_t (*count)(const endpoint *self);
 } endpoint_tasks;
 
+/* Where users log in at servers that are called in their name. */
+typedef struct endpoint_user_login {
+    /* Appends the link to the page where `who` logs in at that server; `id`: of the elicitation that
+     * endpoint_elicitation_done tells of afterwards, or "". Errors: BAY_ERR_UNSUPPORTED: there is no
+     * such page; BAY_ERR_DENIED: `who` has no login for browsers; BAY_ERR_NOMEM. */
+    bay_err (*link)(void *user, const auth_principal *who, bay_str server, bay_str id, buf *out);
+    void *user;
+} endpoint_user_login;
+
 typedef struct endpoint_options {
     const config *config; /* borrowed; replaced by endpoint_set_sources */
     bay_str only;         /* name of the one server it shows; empty: all, with prefixes */
@@ -47,6 +56,7 @@ typedef struct endpoint_options {
     session_store *sessions;     /* borrowed; NULL: none is kept */
     const endpoint_tasks *tasks; /* NULL: it knows of none */
     call_door *door;             /* what its calls pass, borrowed; NULL: none */
+    const endpoint_user_login *user_login; /* borrowed; NULL: there is no such page */
 } endpoint_options;
 
 bay_err endpoint_new(const endpoint_options *options, endpoint **out) BAY_MUST_CHECK;

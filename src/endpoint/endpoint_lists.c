@@ -253,6 +253,7 @@ void endpoint_announced(endpoint *self, listing_kind kind, const catalog_source 
 
 void endpoint_forget_sources(endpoint *self, const config *settings)
 {
+    user_logins_end(self);
     endpoint_subscriptions_forget(self);
     for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
         catalog_view_fini(&self->views[kind]);
@@ -284,6 +285,7 @@ bay_err endpoint_set_sources(endpoint *self, const config *settings, const catal
         endpoint_forget_sources(self, settings);
         return err;
     }
+    user_logins_end(self);
     catalog_servers old = self->servers;
     bool has_other_rules =
         policy_rules_hash(self->config->rules) != policy_rules_hash(settings->rules);

@@ -47,6 +47,10 @@ struct endpoint {
     map elicitations;
     list elicited;
     uint64_t last_number;
+    const endpoint_user_login *user_login; /* NULL: no user can log in at a server */
+    list logging_in;                       /* routes that wait for that, see user_login.c */
+    size_t logging_in_count;               /* of them, at the last step, and since */
+    loop_timer login_timer;
     const endpoint_tasks *tasks;         /* NULL: it knows of none */
     struct task_registry *task_registry; /* NULL: nothing to remember */
 };
@@ -167,8 +171,9 @@ void endpoint_elicited(endpoint *self, bay_str server, json_val params, mcp_sess
 /* A request on its way through: in the request's memory until it is finished; a call that may be
  * suspended has memory of its own and outlives the request (suspended_call.h). */
 typedef struct route {
-    list_link link;    /* in endpoint.waiting */
-    uint64_t until_ms; /* there: it waits no longer, see endpoint_await; 0: as long as the others */
+    list_link link; /* in endpoint.waiting or logging_in */
+    uint64_t
+        until_ms; /* it waits no longer, see endpoint_await and user_login_waits; 0: not said */
     endpoint *endpoint;
     mcp_request *request; /* NULL while it is suspended_call */
     listing *owner;       /* keeps the tool's header table; may be NULL */
@@ -221,9 +226,31 @@ bool passed_state_answer(const endpoint *of, mcp_request *request, bay_str serve
 /* Gives the server its own state back; true: the request was refused, and the route is gone. */
 bool passed_state_refuses(route *self, const upstream *to);
 
+/* user_login.c: servers that want their user's own login. */
+enum {
+    USER_LOGIN_ROUNDS = 12,     /* a client of 2026-07-28 is asked to open the page so often */
+    USER_LOGIN_WAIT_MS = 20000, /* and between two times its call waits for the user */
+    USER_LOGIN_STEP_MS = 1000,  /* it is sent again meanwhile */
+    USER_LOGINS_WAITING = 1024, /* calls of one endpoint; a further one asks again at once */
+};
+void user_logins_init(endpoint *self);
+/* Its servers are about to change, or it ends: who waits is answered. */
+void user_logins_end(endpoint *self);
+/* Appends the link to the page. False: there is none for this caller. */
+bool user_login_link(const endpoint *of, const mcp_request *request, bay_str server, bay_str id,
+                     buf *out);
+/* A retry whose user did not agree to open the page: refused. */
+bool user_login_refuses(mcp_request *request, bay_str server);
+/* Takes the answer to our question out of what the server gets. BAY_ERR_NOMEM, BAY_ERR_LIMIT. */
+bay_err user_login_strip(const mcp_request *request, json_val *params) BAY_MUST_CHECK;
+/* The call failed for want of the login, and its user is about to log in: it waits. False: it ends. */
+bool user_login_waits(route *self, const mcp_outcome *outcome);
+/* Asks the client to open the page. False: it cannot be asked so, and nothing was answered. */
+bool user_login_ask(endpoint *of, mcp_request *request, bay_str server);
+
 /* route_outcome.c: the last word of a call. */
-void route_answer(const endpoint *of, mcp_request *request, bay_str server,
-                  const mcp_outcome *outcome);
+enum { ROUTE_URL_REQUIRED = -32042 }; /* mcp 2025-11-25 client/elicitation */
+void route_answer(endpoint *of, mcp_request *request, bay_str server, const mcp_outcome *outcome);
 /* A failure of our own: a tool's result that a model can read, else a JSON-RPC error. `reason` is
  * for machines; `server` whom it is about. */
 void route_refuse(mcp_request *request, bay_str server, const char *reason, int code, bay_str text,

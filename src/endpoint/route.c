@@ -149,8 +149,11 @@ static void route_done(void *user, const mcp_outcome *outcome)
         mrtr_take(self, outcome->result);
         return;
     }
+    if (user_login_waits(self, outcome)) {
+        return;
+    }
     bay_str server = upstream_name(self->call.upstream);
-    const endpoint *of = self->endpoint;
+    endpoint *of = self->endpoint;
     route_note_urls(self->endpoint, request, server, outcome);
     route_end(self);
     route_answer(of, request, server, outcome);
@@ -241,7 +244,8 @@ static bay_err route_describe(route *self)
         .wants_progress = request->progress_token.len > 0,
         .client_info = json_raw(request->client_info),
     };
-    bay_err err = carry_meta(self);
+    bay_err err = user_login_strip(request, &spec->params);
+    err = err == BAY_OK ? carry_meta(self) : err;
     if (err == BAY_OK && self->suspended == NULL) {
         err = endpoint_identity(self->endpoint, request, &self->call.affinity.identity);
     }
@@ -334,7 +338,8 @@ void route_to(endpoint *self, mcp_request *request, upstream *to, bay_str rename
     if (entry != NULL && !mcp_request_check_params(request, &entry->item->params)) {
         return;
     }
-    route *way = refuses_retry(request, to) ? NULL : route_new(self, request);
+    bool is_refused = user_login_refuses(request, upstream_name(to)) || refuses_retry(request, to);
+    route *way = is_refused ? NULL : route_new(self, request);
     if (way == NULL) {
         return;
     }

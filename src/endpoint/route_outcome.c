@@ -6,7 +6,7 @@
 #include "endpoint/endpoint_parts.h"
 #include "json/build.h"
 
-enum { URL_ELICITATION_REQUIRED = -32042, URL_RESULT_BYTES = 1 << 20 };
+enum { URL_RESULT_BYTES = 1 << 20, FAILURE_BYTES = 8192 };
 
 /* Our key for a URL that a server wants opened before it takes the call. */
 #define URL_KEY "patchbay-url-"
@@ -39,8 +39,9 @@ static const char *reason_of(const mcp_outcome *outcome)
     }
 }
 
-/* Who has to do what, so that there are credentials. */
-static void write_login(buf *out, bay_str server, const mcp_outcome *outcome, const char *why)
+/* Who has to do what, so that there are credentials. `link`: where the user logs in, or "". */
+static void write_login(buf *out, bay_str server, const mcp_outcome *outcome, const char *why,
+                        bay_str link)
 {
     static const char *const lacks[] = {
         [MCP_LOGIN_OPERATOR] =
@@ -53,23 +54,31 @@ static void write_login(buf *out, bay_str server, const mcp_outcome *outcome, co
         [MCP_LOGIN_OPERATOR] = "The operator of the gateway has to renew them: `credentials` or "
                                "`headers` of the server in its configuration.",
         [MCP_LOGIN_CALLER] = "Log in to the gateway again, then repeat it.",
-        [MCP_LOGIN_USER] = "Have the operator of the gateway run `patchbay login --for` for this "
-                           "caller and server, then repeat it.",
+        [MCP_LOGIN_USER] =
+            "This caller has no way to log in there with a browser: have the operator "
+            "of the gateway run `patchbay login --for` for him and this server, then "
+            "repeat it.",
     };
     buf_printf(out, lacks[outcome->login], BAY_STR(server));
-    buf_printf(out, ": %.1000s.%s %s", why,
+    buf_printf(out, ": %.1000s.%s ", why,
                outcome->was_sent ? " The call may have been carried out."
-                                 : " The call was not carried out.",
-               remedies[outcome->login]);
+                                 : " The call was not carried out.");
+    if (link.len > 0) {
+        buf_lit(out, "Its user logs in there at ");
+        buf_str(out, link);
+        buf_lit(out, " ; then repeat it.");
+    } else {
+        buf_str(out, str_of(remedies[outcome->login]));
+    }
 }
 
-static void write_failure(buf *out, bay_str server, const mcp_outcome *outcome)
+static void write_failure(buf *out, bay_str server, const mcp_outcome *outcome, bay_str link)
 {
     const char *what = bay_err_text(outcome->err);
     const char *detail = outcome->text != NULL ? outcome->text : "";
     bool has_detail = detail[0] != '\0' && strcmp(detail, what) != 0;
     if (outcome->login != MCP_LOGIN_NONE) {
-        write_login(out, server, outcome, has_detail ? detail : what);
+        write_login(out, server, outcome, has_detail ? detail : what, link);
         return;
     }
     buf_printf(out, "The server \"%.*s\" gave no answer: %s%s%.1000s.%s", BAY_STR(server), what,
@@ -117,17 +126,28 @@ void route_refuse(mcp_request *request, bay_str server, const char *reason, int 
     buf_fini(&data);
 }
 
-static void answer_failure(mcp_request *request, bay_str server, const mcp_outcome *outcome)
+static void answer_failure(endpoint *of, mcp_request *request, bay_str server,
+                           const mcp_outcome *outcome)
 {
-    buf text;
-    buf data;
-    buf_init(&text, 4096);
-    buf_init(&data, 4096);
-    write_failure(&text, server, outcome);
+    buf text, data, link;
+    bool is_login = outcome->login == MCP_LOGIN_USER;
+    if (is_login && user_login_ask(of, request, server)) {
+        return;
+    }
+    buf_init(&text, FAILURE_BYTES);
+    buf_init(&data, FAILURE_BYTES);
+    buf_init(&link, FAILURE_BYTES / 2);
+    bool has_link = is_login && user_login_link(of, request, server, STR(""), &link);
+    write_failure(&text, server, outcome, has_link ? buf_view(&link) : STR(""));
     write_reason(&data, server, reason_of(outcome), outcome->place, outcome->was_sent);
+    if (has_link) {
+        buf_lit(&data, ",\"patchbay/login\":");
+        json_quote(&data, buf_view(&link));
+    }
     route_outcome_refuse(request, RPC_INTERNAL_ERROR, buf_view(&text), &data);
     buf_fini(&data);
     buf_fini(&text);
+    buf_fini(&link);
 }
 
 /* ---- errors that the client's revision does not know ----------------------------------------- */
@@ -253,7 +273,7 @@ bool route_refuses_urls(mcp_request *request, bay_str server)
 void route_note_urls(endpoint *of, const mcp_request *request, bay_str server,
                      const mcp_outcome *outcome)
 {
-    if (outcome->kind != MCP_OUTCOME_ERROR || outcome->error_code != URL_ELICITATION_REQUIRED ||
+    if (outcome->kind != MCP_OUTCOME_ERROR || outcome->error_code != ROUTE_URL_REQUIRED ||
         request->session == NULL) {
         return;
     }
@@ -266,8 +286,7 @@ void route_note_urls(endpoint *of, const mcp_request *request, bay_str server,
 
 /* ---- the outcome ----------------------------------------------------------------------------- */
 
-void route_answer(const endpoint *of, mcp_request *request, bay_str server,
-                  const mcp_outcome *outcome)
+void route_answer(endpoint *of, mcp_request *request, bay_str server, const mcp_outcome *outcome)
 {
     bool is_modern = request->revision->era == MCP_MODERN;
     switch (outcome->kind) {
@@ -277,7 +296,7 @@ void route_answer(const endpoint *of, mcp_request *request, bay_str server,
         }
         return;
     case MCP_OUTCOME_ERROR:
-        if (is_modern && outcome->error_code == URL_ELICITATION_REQUIRED) {
+        if (is_modern && outcome->error_code == ROUTE_URL_REQUIRED) {
             answer_urls(request, server, outcome->error);
         } else if (!is_modern && outcome->error_code == MCP_MISSING_CAPABILITY) {
             answer_missing_capability(request, server, outcome->error);
@@ -287,7 +306,7 @@ void route_answer(const endpoint *of, mcp_request *request, bay_str server,
         return;
     case MCP_OUTCOME_FAILED:
         request->call.is_sent = outcome->was_sent;
-        answer_failure(request, server, outcome);
+        answer_failure(of, request, server, outcome);
         return;
     }
 }

@@ -99,7 +99,7 @@ static bay_err read_cursor(const endpoint *self, const mcp_request *request, jso
 
 static void walk_end(skill_walk *self, const mcp_outcome *outcome)
 {
-    const endpoint *of = self->way->endpoint;
+    endpoint *of = self->way->endpoint;
     mcp_request *request = self->way->request;
     route_end(self->way);
     route_answer(of, request, self->server, outcome);

@@ -54,6 +54,8 @@ void worker_auth_challenge(worker_auth *self, http_exchange *exchange, bay_str s
 bay_str worker_auth_base(worker_auth *self, bay_str host);
 /* NULL: nobody logs in here. */
 struct worker_login *worker_auth_login(const worker_auth *self);
+/* Logins of users at servers; NULL: nobody logs in here. */
+struct worker_connect *worker_auth_connect(const worker_auth *self);
 /* The place of what fetches documents of clients; NULL in it: nothing was fetched yet. */
 struct worker_proxy **worker_auth_proxy(worker_auth *self);
 /* Protected resource metadata of the endpoint that the path names. False: nothing is at that

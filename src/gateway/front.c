@@ -1,6 +1,7 @@
 /* What comes in over the clients' listeners: the table of paths, what each needs to know of the
  * caller, and who serves it. Everything else is answered by unknown.c. */
 #include "base/str.h"
+#include "gateway/connect.h"
 #include "gateway/login.h"
 #include "gateway/proxy.h"
 #include "gateway/worker.h"
@@ -150,6 +151,10 @@ static const front_row rows[] = {
     {STR_INIT("/oauth/token"), false, FRONT_SHARED, &worker_proxy_cors, worker_proxy_token, NULL},
     {STR_INIT("/oauth/revoke"), false, FRONT_SHARED, &worker_proxy_cors, worker_proxy_revoke, NULL},
     {STR_INIT("/oauth/authorize"), false, FRONT_PUBLIC, NULL, worker_proxy_authorize, NULL},
+    {STR_INIT(CONNECT_DOCUMENT_PATH), false, FRONT_SHARED, &worker_proxy_cors,
+     worker_connect_document, NULL},
+    {STR_INIT("/connect"), false, FRONT_PUBLIC, NULL, worker_connect_serve, NULL},
+    {STR_INIT("/connect/*"), false, FRONT_PUBLIC, NULL, worker_connect_serve, NULL},
     {STR_INIT("/login"), false, FRONT_PUBLIC, NULL, worker_login_serve, NULL},
     {STR_INIT("/login/callback"), false, FRONT_PUBLIC, NULL, worker_login_serve, NULL},
     {STR_INIT("/logout"), false, FRONT_PUBLIC, NULL, worker_login_serve, NULL},

@@ -30,6 +30,7 @@ enum {
 struct login_sessions {
     atomic_uint references;
     token_memory *memory;
+    token_memory *used; /* attempts that have come back */
 };
 
 struct worker_login {
@@ -56,12 +57,16 @@ typedef struct login_wait {
 bay_err login_sessions_new(login_sessions **out)
 {
     login_sessions *self = mem_zalloc(sizeof(*self));
-    bay_err err = self != NULL ? token_memory_new(LOGIN_SESSIONS, &self->memory) : BAY_ERR_NOMEM;
-    if (err != BAY_OK) {
-        mem_free(self);
-        return err;
+    if (self == NULL) {
+        return BAY_ERR_NOMEM;
     }
     atomic_init(&self->references, 1);
+    bay_err err = token_memory_new(LOGIN_SESSIONS, &self->memory);
+    err = err == BAY_OK ? token_memory_new(LOGIN_USED, &self->used) : err;
+    if (err != BAY_OK) {
+        login_sessions_unref(self);
+        return err;
+    }
     *out = self;
     return BAY_OK;
 }
@@ -79,6 +84,7 @@ void login_sessions_unref(login_sessions *self)
     if (self != NULL &&
         atomic_fetch_sub_explicit(&self->references, 1, memory_order_acq_rel) == 1) {
         token_memory_free(self->memory);
+        token_memory_free(self->used);
         mem_free(self);
     }
 }
@@ -139,6 +145,11 @@ static worker_login *login_of(const worker *self)
 bool worker_login_is_on(const worker *self)
 {
     return login_of(self) != NULL;
+}
+
+bay_str worker_login_issuer(const worker *self)
+{
+    return oauth_issuer_url(worker_auth_of(self->auth)->login_issuer);
 }
 
 bay_str worker_login_base(worker *self, const front_request *request)
@@ -509,6 +520,22 @@ bool worker_login_is_form(worker *self, const front_request *request, bay_str pu
         *out_body = fields;
     }
     return is_ours;
+}
+
+bool worker_login_is_first(worker *self, const auth_principal *who, bay_str sealed)
+{
+    token_memory *used = login_of(self)->sessions->used;
+    unsigned char digest[DIGEST_BYTES];
+    token_entry entry = {.principal = NULL};
+    uint64_t now_ms = loop_time_ms();
+    if (digest_bytes(sealed, digest) != BAY_OK) {
+        return false;
+    }
+    bool is_first = token_memory_find(used, digest, 0, now_ms, &entry) == TOKEN_UNKNOWN;
+    principal_unref(entry.principal);
+    entry = (token_entry){.principal = who, .until_ms = now_ms + ATTEMPT_MS};
+    token_memory_keep(used, digest, 0, &entry, now_ms);
+    return is_first;
 }
 
 /* Where /login is asked to lead to; "": nowhere. */

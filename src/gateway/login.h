@@ -37,7 +37,8 @@
 #include "gateway/auth.h"
 
 enum {
-    LOGIN_SESSIONS = 16384,    /* of a process: the one that was not used for longest goes */
+    LOGIN_SESSIONS = 16384, /* of a process: the one that was not used for longest goes */
+    LOGIN_USED = 4096,      /* attempts that came back: above that the oldest may come once more */
     LOGIN_RETURN_BYTES = 2000, /* a path to come back to: of a longer one the login's own page */
     LOGIN_FORM_BYTES = 8 << 10,
 };
@@ -58,6 +59,8 @@ void worker_login_free(worker_login *self);
 
 /* Does the gateway have logins? Without them a page answers that there is nothing (false). */
 bool worker_login_is_on(const struct worker *self);
+/* Whose logins they are. */
+bay_str worker_login_issuer(const struct worker *self);
 /* Who looks at the page, with one reference for the caller. NULL: the exchange was answered, or will
  * be: GET leads to the login and back to the same path and query; other methods get 403. */
 const auth_principal *worker_login_require(struct worker *self, const front_request *request);
@@ -73,6 +76,10 @@ void worker_login_form(struct worker *self, const front_request *request, bay_st
  * in the exchange's arena. */
 bool worker_login_is_form(struct worker *self, const front_request *request, bay_str purpose,
                           oauth_form *out_body);
+
+/* Has this text, sealed for that person, not come back before, on any loop? It counts as come back
+ * from now on, for as long as an attempt lasts. False also without memory. */
+bool worker_login_is_first(struct worker *self, const auth_principal *who, bay_str sealed);
 
 /* The rows of its own pages. */
 bool worker_login_serve(void *user, const front_request *request);

@@ -117,7 +117,8 @@ static bay_err profile_endpoint(worker *self, const config_profile *profile, end
                                 .ring = self->ring,
                                 .sessions = self->sessions,
                                 .tasks = &task_ops,
-                                .door = &self->door};
+                                .door = &self->door,
+                                .user_login = &self->user_login};
     bay_err err = endpoint_new(&options, out);
     if (err == BAY_OK && self->is_settled) {
         endpoint_lists_ready(*out);

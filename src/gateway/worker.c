@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "gateway/agents.h"
+#include "gateway/connect.h"
 #include "gateway/worker.h"
 #include "net/socket.h"
 #include "sessions/token.h"
@@ -219,6 +220,7 @@ bay_err worker_init(worker *self, gateway *owner, uint32_t index, bay_diag *diag
 {
     *self = (worker){.gateway = owner, .index = index, .config = config_ref(owner->config)};
     self->ring = owner->ring;
+    self->user_login = (endpoint_user_login){worker_connect_link, self};
     worker_pins_take(self);
     list_init(&self->retired);
     list_init(&self->leaving);
@@ -267,7 +269,8 @@ bay_err worker_init(worker *self, gateway *owner, uint32_t index, bay_diag *diag
                                     .ring = self->ring,
                                     .sessions = on_stdio ? NULL : self->sessions,
                                     .tasks = &task_ops,
-                                    .door = &self->door};
+                                    .door = &self->door,
+                                    .user_login = &self->user_login};
         err = endpoint_new(&options, &self->all);
     }
     if (err == BAY_OK && !owner->options.on_stdio) {

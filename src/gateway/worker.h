@@ -71,9 +71,10 @@ struct worker {
     http_server *server;
     http_front *front; /* what comes in by `server` */
     forwarded_proxies proxies;
-    gateway_blocks *blocks; /* NULL: there is no store */
-    gateway_vault *vault;   /* likewise */
-    worker_auth *auth;      /* who comes in; NULL: nobody, or stdin alone is served */
+    gateway_blocks *blocks;         /* NULL: there is no store */
+    gateway_vault *vault;           /* likewise */
+    worker_auth *auth;              /* who comes in; NULL: nobody, or stdin alone is served */
+    endpoint_user_login user_login; /* for its endpoints */
     mcp_http_router *mcp_http_router;
     mcp_stdio *stdio;
     agents *agents;              /* NULL: nothing is listened on */

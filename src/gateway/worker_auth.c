@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "gateway/auth_parts.h"
+#include "gateway/connect.h"
 #include "gateway/login.h"
 #include "gateway/proxy.h"
 #include "gateway/worker.h"
@@ -16,9 +17,10 @@ struct worker_auth {
     const gateway_auth *auth;
     oauth_guard_link **links; /* as gateway_auth.guards */
     oauth_gate gate;
-    worker_login *login; /* NULL: nobody logs in here */
-    worker_proxy *proxy; /* NULL: nothing was fetched yet */
-    size_t base_count;   /* 0: not known yet */
+    worker_login *login;     /* NULL: nobody logs in here */
+    worker_connect *connect; /* likewise */
+    worker_proxy *proxy;     /* NULL: nothing was fetched yet */
+    size_t base_count;       /* 0: not known yet */
     bay_str bases[BASES];
     char base_text[BASE_BYTES];
 };
@@ -274,6 +276,9 @@ bay_err worker_auth_new(worker *of, const gateway_auth *auth, store *keys, worke
     if (err == BAY_OK) {
         err = worker_login_new(of, auth, &self->login, diag);
     }
+    if (err == BAY_OK && self->login != NULL) {
+        err = worker_connect_new(of, &self->connect);
+    }
     if (err != BAY_OK) {
         worker_auth_free(self);
         return err;
@@ -287,6 +292,7 @@ void worker_auth_free(worker_auth *self)
     if (self == NULL) {
         return;
     }
+    worker_connect_free(self->connect);
     worker_login_free(self->login);
     worker_proxy_free(self->proxy);
     oauth_gate_fini(&self->gate);
@@ -301,6 +307,11 @@ void worker_auth_free(worker_auth *self)
 worker_login *worker_auth_login(const worker_auth *self)
 {
     return self->login;
+}
+
+worker_connect *worker_auth_connect(const worker_auth *self)
+{
+    return self->connect;
 }
 
 worker_proxy **worker_auth_proxy(worker_auth *self)

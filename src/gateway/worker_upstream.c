@@ -480,7 +480,8 @@ static bay_err set_own_endpoint(worker *self, worker_upstream *of, const catalog
                                     .ring = self->ring,
                                     .sessions = self->sessions,
                                     .tasks = &task_ops,
-                                    .door = &self->door};
+                                    .door = &self->door,
+                                    .user_login = &self->user_login};
         err = endpoint_new(&options, &of->endpoint);
     }
     return err == BAY_OK ? endpoint_set_sources(of->endpoint, self->config, source, 1) : err;

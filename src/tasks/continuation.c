@@ -302,7 +302,7 @@ void task_continuation_finish(task_continuation *self, const mcp_outcome *outcom
         return;
     }
     /* the server may be removed: only its name is certain to be valid */
-    const endpoint *of = way->endpoint;
+    endpoint *of = way->endpoint;
     route_end(way);
     route_answer(of, request, self->server, outcome);
 }

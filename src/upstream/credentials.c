@@ -10,7 +10,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "net/capture.h"
-#include "oauth/authority.h"
 #include "upstream/refusal.h"
 #include "wire/uri.h"
 
@@ -245,6 +244,16 @@ http_authority *upstream_credentials_own(upstream_credentials *self)
                            : self->local != NULL ? self->local->authority
                                                  : self->own;
     return own != NULL ? oauth_authority_http(own) : NULL;
+}
+
+oauth_authority_options upstream_credentials_login(const upstream_credentials *self)
+{
+    oauth_authority_options options = self->options;
+    options.client.grant = OAUTH_CODE;
+    options.client.is_eager = false;
+    options.client.reread_ms = 0;
+    options.client.name = STR("patchbay");
+    return options;
 }
 
 /* ---- making ---------------------------------------------------------------------------------- */

@@ -10,6 +10,7 @@
 #include "auth/principal.h"
 #include "config/config.h"
 #include "http/http_client.h"
+#include "oauth/authority.h"
 
 enum { UPSTREAM_CALLERS = 1000 /* of one server and loop, whose tokens are kept */ };
 
@@ -52,5 +53,8 @@ http_authority *upstream_credentials_own(upstream_credentials *self);
  * fail with BAY_ERR_DENIED; above UPSTREAM_CALLERS, where all are in use, with BAY_ERR_BUSY. Whoever
  * begins a request with it later holds it until then (http_authority_hold). */
 http_authority *upstream_credentials_of(upstream_credentials *self, const auth_principal *caller);
+/* Of a login by which a user fills the vault: the code flow, by the same client. Views live as long as
+ * `self`. */
+oauth_authority_options upstream_credentials_login(const upstream_credentials *self);
 
 #endif

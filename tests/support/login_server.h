@@ -39,6 +39,7 @@ typedef struct login_server {
     /* settings, before the first request */
     int expires_s;
     bool has_device, asks_only_for_calls, wants_secret;
+    const char *document;        /* the URL of the client's own description; NULL: they register */
     const char *refuses_scope;   /* what tools/call wants and nobody is granted; NULL: nothing */
     const char *agent_elsewhere; /* where the agent's card leads; NULL: here */
     const char *issuer;          /* whose tokens the server and the agent take; NULL: its own */
@@ -88,10 +89,12 @@ static inline void login_metadata(login_server *self, http_exchange *exchange)
                 "\"%s/revoke\"%s%s%s,\"response_types_supported\":[\"code\"],"
                 "\"code_challenge_methods_supported\":[\"S256\"],"
                 "\"token_endpoint_auth_methods_supported\":[%s],"
+                "\"client_id_metadata_document_supported\":%s,"
                 "\"authorization_response_iss_parameter_supported\":true}",
                 o, o, o, o, o, self->has_device ? ",\"device_authorization_endpoint\":\"" : "",
                 self->has_device ? o : "", self->has_device ? "/device\"" : "",
-                self->wants_secret ? "\"client_secret_basic\"" : "\"none\"");
+                self->wants_secret ? "\"client_secret_basic\"" : "\"none\"",
+                self->document != NULL ? "true" : "false");
 }
 
 static inline void login_authorize(login_server *self, http_exchange *exchange,
@@ -246,7 +249,10 @@ static inline void login_take_assertion(login_server *self, http_exchange *excha
 static inline void login_token(login_server *self, http_exchange *exchange, const oauth_form *form)
 {
     bay_str grant = oauth_form_get(form, STR("grant_type"));
-    if (str_eq(grant, STR("authorization_code"))) {
+    bay_str client_id = oauth_form_get(form, STR("client_id"));
+    if (self->document != NULL && !str_eq(client_id, str_of(self->document))) {
+        login_reply(exchange, 401, "{\"error\":\"invalid_client\"}");
+    } else if (str_eq(grant, STR("authorization_code"))) {
         login_take_code(self, exchange, form);
     } else if (str_eq(grant, STR("refresh_token"))) {
         login_refresh(self, exchange, form);

@@ -28,8 +28,8 @@ static inline void callers_end(void)
     unlink(callers_keys);
 }
 
-/* A token of that user; the same for the same arguments, but for its signature. */
-static inline const char *token_of(const char *user, const char *more)
+/* A token of that issuer and user; the same for the same arguments, but for its signature. */
+static inline const char *token_by(const char *issuer, const char *user, const char *more)
 {
     static char texts[8][2048];
     static unsigned next;
@@ -40,15 +40,19 @@ static inline const char *token_of(const char *user, const char *more)
     long long now = (long long)(loop_time_ms() / 1000);
     buf_init(&token, RIG_TEXT);
     (void)snprintf(payload, sizeof(payload),
-                   "{\"iss\":\"" CALLERS_ISSUER
-                   "\",\"sub\":\"%s\",\"aud\":\"gateway\",\"iat\":%lld,"
+                   "{\"iss\":\"%s\",\"sub\":\"%s\",\"aud\":\"gateway\",\"iat\":%lld,"
                    "\"exp\":%lld,\"client_id\":\"c1\",\"jti\":\"1\"%s}",
-                   user, now - 10, now + 600, more);
+                   issuer, user, now - 10, now + 600, more);
     rig_token(key, "{\"alg\":\"ES256\",\"kid\":\"k1\",\"typ\":\"at+jwt\"}", payload, &token);
     (void)snprintf(text, sizeof(texts[0]), "%.*s", (int)token.len, token.at);
     buf_fini(&token);
     EVP_PKEY_free(key);
     return text;
+}
+
+static inline const char *token_of(const char *user, const char *more)
+{
+    return token_by(CALLERS_ISSUER, user, more);
 }
 
 /* A call of s.who: the status; `part` must be in the reply, and nothing secret. */
