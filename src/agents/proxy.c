@@ -313,6 +313,25 @@ static void proxy_on_end(void *user)
     a2a_call_end(release(self));
 }
 
+/* Its 401 is about the gateway's credentials: to the caller it would say that his own are bad. */
+static void fail_login(proxy_call *self)
+{
+    const agents_settings *settings = self->remote->settings;
+    char text[A2A_FAULT_BYTES];
+    buf page = {.at = text, .cap = sizeof(text), .max = sizeof(text)};
+    buf_lit(&page, "auth_expired: you have no login there: log in at ");
+    bool has_page = settings->login_page != NULL &&
+                    settings->login_page(settings->login_user, settings->name, &page);
+    buf_lit(&page, " and send it again");
+    buf_char(&page, '\0');
+    fail_with(
+        self, A2A_E_UNAVAILABLE,
+        has_page && page.err == BAY_OK
+            ? text
+            : "auth_expired: the credentials that the gateway has for it are missing, expired "
+              "or not accepted; its operator has to renew them");
+}
+
 static void on_failed(void *user, bay_err err, const a2a_fault *fault, bool was_sent)
 {
     proxy_call *self = user;
@@ -320,13 +339,9 @@ static void on_failed(void *user, bay_err err, const a2a_fault *fault, bool was_
     LOG(LOG_DEBUG, "agents", "agent \"%.*s\": a call failed: %s%s%s",
         BAY_STR(self->remote->settings->name), bay_err_text(err),
         fault != NULL && fault->text[0] != '\0' ? ": " : "", fault != NULL ? fault->text : "");
-    /* Its 401 is about the gateway's credentials: to the caller it would say that his own are bad. */
     if (err == BAY_ERR_DENIED || (fault != NULL && fault->error == A2A_E_UNAUTHENTICATED)) {
         heard(self);
-        fail_with(
-            self, A2A_E_UNAVAILABLE,
-            "auth_expired: the credentials that the gateway has for it are missing, expired or "
-            "not accepted; its operator has to renew them");
+        fail_login(self);
         return;
     }
     if (err == BAY_ERR_REMOTE) {

@@ -36,6 +36,10 @@ typedef struct agents_settings {
     http_authority *authority; /* of what the gateway asks for itself: the card */
     http_authority *(*authority_of)(void *user, const auth_principal *caller); /* of a call */
     void *authority_user;
+    /* Appends the address of the page where a caller logs in there; false: there is none. NULL: callers
+     * have no logins there. */
+    bool (*login_page)(void *user, bay_str name, buf *out);
+    void *login_user;
     bool has_version;
     a2a_version version;
     bool has_binding;

@@ -264,7 +264,8 @@ static bay_err connect(agents_tool_agent *self)
     mcp_link_options options = {.client = {.name = STR("patchbay"),
                                            .title = self->settings->name,
                                            .version = str_of(bay_version()),
-                                           .capabilities = STR("{\"elicitation\":{\"form\":{}}}"),
+                                           .capabilities = STR("{\"elicitation\":{\"form\":{},"
+                                                               "\"url\":{}}}"),
                                            .oldest = MCP_LATEST,
                                            .newest = MCP_LATEST,
                                            .call_timeout_ms = self->settings->timeout_ms,

@@ -1,9 +1,10 @@
 /* A message to an agent made of tools, and the call of a tool that it becomes.
  *
  *   turn ─► WAITING (the tools are not known) ─► CALLING ─► ended
- *                                                   └─ a question: INPUT_REQUIRED, ended; what the
- *                                                      tool was called with is remembered with the
- *                                                      task, and the next turn calls it again
+ *                                                   └─ a question: INPUT_REQUIRED, for a page that
+ *                                                      the user is to open AUTH_REQUIRED, ended; what
+ *                                                      the tool was called with is remembered with
+ *                                                      the task, and the next turn calls it again
  *
  * Invariants
  * - A turn is in `waiting` or in `turns` from its begin to its end, and has one reference.
@@ -120,7 +121,14 @@ static void tool_turn_fail(tool_agent_turn *self, json_val result)
     tool_turn_finish(self);
 }
 
-/* The first question of the round; a client of ours can be asked for forms alone. */
+/* A page that the user is to open: what he does there is between him and its server. */
+static bool is_page(json_val question)
+{
+    return json_str_eq(json_get(question, STR("mode")), STR("url")) &&
+           json_is(json_get(question, STR("url")), JSON_STRING);
+}
+
+/* The first question of the round; a client of ours can be asked for forms and pages alone. */
 static json_val first_question(json_val requests)
 {
     json_iter at = json_iter_of(requests);
@@ -153,8 +161,10 @@ static bay_err remember_question(tool_agent_turn *self, json_val requests, json_
     return err;
 }
 
-static void write_question(json_writer *to, json_val words, json_val schema)
+static void write_question(json_writer *to, json_val question)
 {
+    json_val words = json_get(question, STR("message"));
+    json_val schema = json_get(question, STR("requestedSchema"));
     json_open_object(to);
     json_key_lit(to, "text");
     if (json_is(words, JSON_STRING)) {
@@ -163,12 +173,13 @@ static void write_question(json_writer *to, json_val words, json_val schema)
         json_put_str(to, STR("the tool needs input"));
     }
     json_close_object(to);
-    if (json_is(schema, JSON_OBJECT)) {
+    bool is_form = json_is(schema, JSON_OBJECT);
+    if (is_form || is_page(question)) {
         json_open_object(to);
         json_key_lit(to, "data");
         json_open_object(to);
-        json_key_lit(to, "requestedSchema");
-        json_put_val(to, schema);
+        json_key(to, is_form ? STR("requestedSchema") : STR("url"));
+        json_put_val(to, is_form ? schema : json_get(question, STR("url")));
         json_close_object(to);
         json_close_object(to);
     }
@@ -178,14 +189,12 @@ static void tool_turn_ask(tool_agent_turn *self, json_val result)
 {
     json_val requests = json_get(result, STR("inputRequests"));
     json_val question = first_question(requests);
-    json_val words = json_get(question, STR("message"));
-    json_val schema = json_get(question, STR("requestedSchema"));
     json_val state = json_get(result, STR("requestState"));
     bay_err err = remember_question(self, requests, state);
     if (err == BAY_OK) {
         json_builder message;
-        write_question(open_parts(&message), words, schema);
-        move_parts(self, A2A_INPUT_REQUIRED, &message);
+        write_question(open_parts(&message), question);
+        move_parts(self, is_page(question) ? A2A_AUTH_REQUIRED : A2A_INPUT_REQUIRED, &message);
         tool_turn_finish(self);
     } else {
         finish_with(self, A2A_FAILED, STR("what the tool asks cannot be kept"));
@@ -308,10 +317,17 @@ static void put_response(json_writer *writer, json_val question, json_val reques
             return;
         }
         bool is_text = json_is(text, JSON_STRING) && json_is(property, JSON_STRING);
-        if (!is_text && !json_is(data, JSON_OBJECT)) {
+        bool is_opened = is_page(question); /* whatever is said: he has been there */
+        if (!is_text && !is_opened && !json_is(data, JSON_OBJECT)) {
             continue;
         }
         json_open_object(writer);
+        if (is_opened) {
+            json_key_lit(writer, "action");
+            json_put_str(writer, STR("accept"));
+            json_close_object(writer);
+            return;
+        }
         json_key_lit(writer, "action");
         json_put_str(writer, STR("accept"));
         json_key_lit(writer, "content");

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "gateway/connect.h"
 #include "upstream/credentials.h"
 
 enum { KEY_BYTES = 64 << 10, ADDRESS_BYTES = 1024 };
@@ -176,8 +177,10 @@ static http_authority *authority_of(void *user, const auth_principal *caller)
     return upstream_credentials_of(user, caller);
 }
 
-static void write_settings(const config *all, const config_agent *agent, hold *out)
+static void write_settings(worker *self, const config_agent *agent, hold *out)
 {
+    const config *all = self->config;
+    bool has_logins = agent->credentials.grant == CONFIG_GRANT_USER;
     for (size_t i = 0; i < agent->headers.count; i++) {
         out->fields[i] = (http_field){agent->headers.at[i].name, agent->headers.at[i].value};
     }
@@ -191,6 +194,8 @@ static void write_settings(const config *all, const config_agent *agent, hold *o
         .authority = upstream_credentials_own(out->credentials),
         .authority_of = out->credentials != NULL ? authority_of : NULL,
         .authority_user = out->credentials,
+        .login_page = has_logins ? worker_connect_page : NULL,
+        .login_user = self,
         .has_version = agent->version > 0,
         .version = agent->version > 0 ? (a2a_version)(agent->version - 1) : A2A_1_0,
         .has_binding = agent->binding > 0,
@@ -351,7 +356,7 @@ bay_err worker_agents_set(worker *self, bay_diag *diag)
         of->references++;
         bool is_kept = worker_agent_stays(self, all, agent->name);
         err = is_kept ? BAY_OK : make_credentials(self, agent, held, diag);
-        write_settings(all, agent, held);
+        write_settings(self, agent, held);
         entries[count++] = (agents_entry){.settings = &held->settings,
                                           .public = &of->public,
                                           .hold = held,

@@ -364,6 +364,95 @@ static void callers_without_a_browser_are_told_so(void **state)
     close_world(&self);
 }
 
+/* ---- agents ---------------------------------------------------------------------------------- */
+
+static void send_message(client *one, const world *to, const char *agent, const char *token,
+                         const char *message)
+{
+    char fields[4096], path[64], body[TEXT];
+    client_open(one, &to->at.gateway);
+    (void)snprintf(fields, sizeof(fields), "A2A-Version: 1.0\r\nAuthorization: Bearer %s\r\n",
+                   token);
+    (void)snprintf(path, sizeof(path), "/a2a/%s", agent);
+    (void)snprintf(body, sizeof(body),
+                   "{'jsonrpc':'2.0','id':1,'method':'SendMessage','params':{'message':{"
+                   "'messageId':'m-%d','role':'ROLE_USER',%s}}}",
+                   (int)(loop_time_ms() & 0xffffff), message);
+    client_post(one, path, fields, body);
+    (void)client_reply(one);
+    assert_null(client_find(one, "secret-"));
+}
+
+static void has(const client *self, const char *part)
+{
+    if (client_find(self, part) == NULL) {
+        print_error("wanted %s\ncame: %.*s\n", part, (int)self->got.len, self->got.at);
+    }
+    assert_non_null(client_find(self, part));
+}
+
+/* An agent made of tools: the task waits for the login, and goes on with the next message. */
+static void a_task_waits_for_the_login(void **state)
+{
+    (void)state;
+    world self;
+    browser ann = {.status = 0};
+    client one;
+    char link[BROWSER_URL], task[200], message[400];
+    open_world(&self, true, "," SCENE_LOGIN);
+    const char *token = token_for(&self, "ann");
+    send_message(&one, &self, "desk", token, "'parts':[{'text':'s.who'}]");
+    has(&one, "TASK_STATE_AUTH_REQUIRED");
+    cut_out(&one, "\"url\":\"", link, sizeof(link));
+    cut_out(&one, "\"task\":{\"id\":\"", task, sizeof(task));
+    client_close(&one);
+    log_in_as(&self, &ann, "ann");
+    connect_as(&self, &ann, link, "ann");
+    (void)snprintf(message, sizeof(message), "'taskId':'%s','parts':[{'text':'done'}]", task);
+    send_message(&one, &self, "desk", token, message);
+    has(&one, "TASK_STATE_COMPLETED");
+    has(&one, "you are ann");
+    client_close(&one);
+    /* who says no is believed */
+    const char *bobs = token_for(&self, "bob");
+    send_message(&one, &self, "desk", bobs, "'parts':[{'text':'s.who'}]");
+    cut_out(&one, "\"task\":{\"id\":\"", task, sizeof(task));
+    client_close(&one);
+    (void)snprintf(message, sizeof(message),
+                   "'taskId':'%s','parts':[{'data':{'action':'decline'}}]", task);
+    send_message(&one, &self, "desk", bobs, message);
+    has(&one, "TASK_STATE_FAILED");
+    has(&one, "did not agree");
+    client_close(&one);
+    close_world(&self);
+}
+
+static void callers_of_an_agent_are_told_where(void **state)
+{
+    (void)state;
+    world self;
+    browser ann = {.status = 0};
+    client one;
+    char page[200];
+    open_world(&self, true, "," SCENE_LOGIN);
+    const char *token = token_for(&self, "ann");
+    send_message(&one, &self, "r", token, "'parts':[{'text':'hello'}]");
+    has(&one, "auth_expired");
+    (void)snprintf(page, sizeof(page), "log in at %s/connect/r and", self.at.base);
+    has(&one, page);
+    client_close(&one);
+    log_in_as(&self, &ann, "ann");
+    browser_get(&ann, "%s/connect/r", self.at.base);
+    press(&self, &ann, "r");
+    visit_server(&ann, "ann");
+    browser_get(&ann, "%s", ann.location);
+    sees(&ann, 200, "may use this server in your name now");
+    send_message(&one, &self, "r", token, "'parts':[{'text':'hello'}]");
+    has(&one, "you are ann");
+    client_close(&one);
+    close_world(&self);
+}
+
 /* ---- whose it is ----------------------------------------------------------------------------- */
 
 static void a_link_is_for_one_person_and_server(void **state)
@@ -591,6 +680,8 @@ int main(void)
         cmocka_unit_test(clients_that_open_no_pages_are_told_the_address),
         cmocka_unit_test(a_session_is_told_when_it_is_done),
         cmocka_unit_test(callers_without_a_browser_are_told_so),
+        cmocka_unit_test(a_task_waits_for_the_login),
+        cmocka_unit_test(callers_of_an_agent_are_told_where),
         cmocka_unit_test(a_link_is_for_one_person_and_server),
         cmocka_unit_test(a_login_begins_with_the_form_alone),
         cmocka_unit_test(a_redirect_is_for_who_began_and_once),
