@@ -105,6 +105,7 @@ typedef struct cli_arguments {
     const char *contracts;   /* --contracts */
     bool is_as_declared;
     bool learns;
+    bool is_conformance;
     const struct sandbox_options *sandbox; /* how a command is held; NULL: as it is configured */
     bool is_colorless;
     uint32_t verbosity;

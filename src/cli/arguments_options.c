@@ -184,6 +184,9 @@ static bool take_trust_option(cli_arguments *out, cli_option_id id, const char *
     case OPTION_LEARN:
         out->learns = true;
         return true;
+    case OPTION_CONFORMANCE:
+        out->is_conformance = true;
+        return true;
     default:
         return false;
     }

@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "cli/agent.h"
 #include "cli/commands.h"
+#include "cli/conformance.h"
 #include "cli/definitions.h"
 #include "cli/print.h"
 #include "cli/say.h"
@@ -158,7 +159,8 @@ static bay_err lint_servers(linter *self)
 
 /* ---- the answer ------------------------------------------------------------------------------ */
 
-static cli_exit print_findings(linter *self)
+static cli_exit print_findings(linter *self, const trust_definitions *const *looked_at,
+                               size_t count)
 {
     output device;
     buf text;
@@ -172,7 +174,7 @@ static cli_exit print_findings(linter *self)
         trust_findings_write_sarif(&self->findings, str_of(bay_version()), &text);
         break;
     case CLI_FORM_JUNIT:
-        trust_findings_write_junit(&self->findings, self->looked_at, self->count, &text);
+        trust_findings_write_junit(&self->findings, looked_at, count, &text);
         break;
     default:
         trust_findings_write_text(&self->findings, &text);
@@ -190,9 +192,34 @@ static cli_exit print_findings(linter *self)
     return code;
 }
 
+static bool is_examinable(const cli_arguments *arguments)
+{
+    return arguments->target_kind != CLI_TARGET_NONE && arguments->target_kind != CLI_TARGET_FILE;
+}
+
+static cli_exit examine(linter *self)
+{
+    const cli_arguments *arguments = self->arguments;
+    trust_definitions none; /* only its name */
+    const trust_definitions *looked_at = &none;
+    trust_definitions_init(&none, arguments->target_kind == CLI_TARGET_NAME ? arguments->target
+                                                                            : (bay_str){"", 0});
+    cli_exit code =
+        cli_conformance_run(arguments, none.server, &self->findings, &self->silences->all);
+    cli_exit printed = code == CLI_EXIT_OK || self->findings.count > 0
+                           ? print_findings(self, &looked_at, 1)
+                           : code;
+    trust_definitions_fini(&none);
+    return code == CLI_EXIT_OK ? printed : code;
+}
+
 static cli_exit run(linter *self)
 {
     const char *path = NULL;
+    if (self->arguments->is_conformance && !is_examinable(self->arguments)) {
+        cli_say("--conformance needs a TARGET that answers: a server or an agent");
+        return CLI_EXIT_USAGE;
+    }
     if (cli_definitions_need_config(self->arguments)) {
         bay_err err = cli_load_config(self->arguments, false, &path, &self->settings);
         if (err != BAY_OK) {
@@ -205,6 +232,9 @@ static cli_exit run(linter *self)
     }
     if (code != CLI_EXIT_OK) {
         return code;
+    }
+    if (self->arguments->is_conformance) {
+        return examine(self);
     }
     cli_exit loaded = load(self);
     bay_err err = BAY_OK;
@@ -221,7 +251,7 @@ static cli_exit run(linter *self)
         return cli_fail(err);
     }
     if (loaded == CLI_EXIT_OK || self->findings.count > 0) {
-        code = print_findings(self);
+        code = print_findings(self, self->looked_at, self->count);
     }
     say_unused(self);
     return loaded == CLI_EXIT_OK ? code : loaded; /* a server that was not seen is no good news */

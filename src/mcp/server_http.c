@@ -393,12 +393,20 @@ static void end_session(mcp_server *self, const http_head *http, mcp_carrier *ca
     }
 }
 
+/* Of a revision that has no sessions, and it names none. */
+static bool is_sessionless(const http_head *http)
+{
+    const mcp_revision *revision =
+        http->count[HEAD_VERSION] == 1 ? mcp_revision_find(http->at[HEAD_VERSION]) : NULL;
+    return revision != NULL && revision->era == MCP_MODERN && http->count[HEAD_SESSION_ID] == 0;
+}
+
 void mcp_server_http(mcp_server *self, const mcp_http_request *http, mcp_carrier *carrier,
                      uint64_t now_ms)
 {
     http_head head;
     http_head_read(&head, http);
-    bool has_legacy = server_has_legacy(self);
+    bool has_legacy = server_has_legacy(self) && !is_sessionless(&head);
     server_advance(self, now_ms);
     if (str_eq(http->verb, STR("POST"))) {
         post(self, &head, carrier);

@@ -24,6 +24,8 @@ static void put_heading(const trust_finding *of, buf *out)
         buf_str(out, str_of(trust_kind_text(of->kind)));
         buf_str(out, of->item.len > 0 ? STR(" ") : STR(""));
         put_line(out, of->item);
+    } else if (of->server.len == 0) {
+        buf_lit(out, "server");
     }
     buf_char(out, '\n');
 }

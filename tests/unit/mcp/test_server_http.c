@@ -38,6 +38,10 @@ typedef struct door {
 static const door doors[] = {
     {"a verb of nobody", "PUT", plain_fields, "", 405, NULL, NULL},
     {"HEAD, as GET, without a session", "HEAD", plain_fields, "", 400, "Mcp-Session-Id", NULL},
+    {"GET of a revision without sessions", "GET", FIELDS(BOTH, MODERN_VERSION), "", 405, NULL,
+     NULL},
+    {"DELETE of a revision without sessions", "DELETE", FIELDS(BOTH, MODERN_VERSION), "", 405, NULL,
+     NULL},
     {"no content type", "POST", FIELDS(BOTH), CALL("1", ""), 415, "-32600", NULL},
     {"another content type", "POST", FIELDS(BOTH, {"Content-Type", "text/plain"}), CALL("1", ""),
      415, "-32600", NULL},
