@@ -98,6 +98,7 @@ static bay_err derive(seal_key *key)
         [SEAL_OUTCOME] = STR_INIT("patchbay outcome\x01"),
         [SEAL_IDEMPOTENCY] = STR_INIT("patchbay idempotency\x01"),
         [SEAL_VAULT] = STR_INIT("patchbay vault\x01"),
+        [SEAL_AUDIT] = STR_INIT("patchbay audit\x01"),
     };
     static const unsigned char salt[SEAL_KEY_BYTES] = {0};
     unsigned char extracted[SEAL_KEY_BYTES];

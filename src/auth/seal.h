@@ -33,6 +33,7 @@ typedef enum seal_purpose {
     SEAL_OUTCOME,     /* which stored outcome is a call's (policy/outcomes_store.h) */
     SEAL_IDEMPOTENCY, /* the key of a call that a server gets (policy/idempotency.h) */
     SEAL_VAULT,       /* what users were granted at servers (auth/vault.h) */
+    SEAL_AUDIT,       /* digests of arguments in the audit (evidence/arguments.h) */
     SEAL_PURPOSES,
 } seal_purpose;
 

@@ -82,6 +82,7 @@ static bool name_of(const call_context *self, call_target *to, policy_name *out)
 
 static void say_refused(const policy_decision *decision, call_refusal *out)
 {
+    out->rule_line = decision->line;
     switch (decision->outcome) {
     case POLICY_LOCKED:
         out->reason = CALL_SCOPE;
@@ -215,6 +216,9 @@ void call_begin(call_context *self, call_door *door)
     if (self->began_ms == 0 && door != NULL && door->now_ms != NULL) {
         self->began_ms = door->now_ms(door->user);
     }
+    if (door != NULL && door->clock_ns != NULL) {
+        self->began_ns = door->clock_ns();
+    }
 }
 
 static void set_state(call_context *self, call_state to)
@@ -268,6 +272,7 @@ call_verdict call_admit(call_context *self, call_target *to, call_refusal *out)
     out->text[0] = '\0'; /* a refusal without a text gets one below */
     out->scopes = STR("");
     out->retry_after_ms = 0;
+    out->rule_line = 0;
     out->may_have_run = false;
     bool is_first = self->state == CALL_NEW;
     if (is_first) {
@@ -282,6 +287,8 @@ call_verdict call_admit(call_context *self, call_target *to, call_refusal *out)
     }
     self->has_waited = self->has_waited || verdict == CALL_WAIT;
     if (verdict == CALL_REFUSE) {
+        self->refused_for = out->reason;
+        self->rule_line = out->rule_line;
         leave_target(self);
     }
     set_state(self, verdict == CALL_REFUSE ? CALL_REFUSED

@@ -45,6 +45,7 @@ typedef enum call_state {
 /* How a call ended. */
 typedef enum call_outcome {
     CALL_RESULT,
+    CALL_TOOL_ERROR,  /* the result of a tool that says that it failed (`isError`) */
     CALL_ERROR,       /* an error, also one that the server returned */
     CALL_TURNED_AWAY, /* refused by the door */
     CALL_CANCELLED,   /* the caller cancelled the call or disconnected */
@@ -64,6 +65,7 @@ typedef struct call_refusal {
     bay_str
         scopes; /* CALL_SCOPE: those that the call needs; a view that lives as long as the call */
     uint32_t retry_after_ms; /* when it may be worth trying again; 0: not known */
+    uint32_t rule_line;      /* of the rule that decided; 0: none did */
     bool may_have_run;       /* an equal call */
 } call_refusal;
 
@@ -78,6 +80,7 @@ struct call_context {
     call_protocol protocol;
     call_kind kind;
     bay_str method;
+    bay_str revision;                   /* of the protocol; "": unknown */
     bay_str shown;                      /* the name or URI as the caller wrote it; "": none */
     json_val params;                    /* the request's params as the protocol defines them; may be
                                   * missing */
@@ -93,14 +96,20 @@ struct call_context {
     /* All that the principal must have been granted, separated by single spaces; "": none. The user
      * of this process has every scope. */
     bay_str scopes;
-    policy_name about;  /* what rules decide on; without a name: an agent, or the method */
-    bool is_repeatable; /* it may be carried out twice: a hint of a server that is trusted */
+    policy_name about;   /* what rules decide on; without a name: an agent, or the method */
+    bool is_repeatable;  /* it may be carried out twice: a hint of a server that is trusted */
+    int error_code;      /* JSON-RPC, of a call that ends with CALL_ERROR; 0: unknown */
+    size_t result_bytes; /* of its result's text; 0: unknown, or nothing measures it */
     /* By the service, once the call was admitted. */
     bool is_sent; /* the call is on its way to the server: it may be carried out */
     /* For the service to read. */
     bay_str upstream_key; /* idempotency key for the server, hexadecimal digits; "": none */
     bay_str meta_name;    /* the further member of `_meta` that may have the caller's; "": none */
     outcome_view answer;  /* after CALL_ANSWER */
+    /* For the record. */
+    uint64_t began_ns;       /* of door.clock_ns; 0 without one */
+    call_reason refused_for; /* of a call that ends with CALL_TURNED_AWAY, like the next one */
+    uint32_t rule_line;
     /* Private to the door. */
     call_target *target; /* counted; NULL: the service itself */
     call_state state;
@@ -124,6 +133,8 @@ struct call_door {
     uint64_t (*wall_ms)(void);
     /* Any thread: asks for call_door_run on the door's loop. NULL: calls cannot wait here. */
     void (*wake)(void *user);
+    /* The clock of a record that measures calls, monotonic; NULL: nothing is measured. */
+    uint64_t (*clock_ns)(void);
     /* A call has ended: the only record of it. `call` is valid during the callback only. May be
      * NULL. */
     void (*record)(void *user, const call_context *call, call_outcome how);
@@ -189,6 +200,12 @@ static inline bool call_is_admitted(const call_context *self)
 /* The server's answer to a call that was admitted, before the caller gets it: equal calls get the
  * same. Without such calls no effect. */
 void call_set_outcome(call_context *self, outcome_kind kind, json_val value);
+
+/* Does somebody want to know how long calls take, and what their results are like? */
+static inline bool call_is_measured(const call_context *call)
+{
+    return call->door != NULL && call->door->clock_ns != NULL;
+}
 
 /* Goes on although its caller has left: its outcome is for the calls that repeat it. */
 static inline bool call_outlives_caller(const call_context *self)

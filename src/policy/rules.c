@@ -531,7 +531,9 @@ static policy_decision conclude(const policy_rules *rules, const policy_target *
         bool is_locked = sum.locked != NULL && !rules->hides_locked &&
                          principal_has_proof(question->principal, PRINCIPAL_TOKEN) &&
                          is_unlocked(rules, target, question, &sum);
-        return is_locked ? (policy_decision){POLICY_LOCKED, sum.locked, sum.lacked->joined}
+        return is_locked ? (policy_decision){.outcome = POLICY_LOCKED,
+                                             .rule = sum.locked,
+                                             .scopes = sum.lacked->joined}
                          : (policy_decision){.outcome = POLICY_HIDDEN};
     }
     if (question->is_listing) {
@@ -556,6 +558,7 @@ policy_decision policy_decide(policy_index *self, const policy_question *questio
         return (policy_decision){.outcome = POLICY_HIDDEN};
     }
     policy_decision decision = conclude(self->rules, target, question);
+    decision.line = decision.rule != NULL ? decision.rule->line : 0;
     if (is_own) {
         mem_free(target);
     }

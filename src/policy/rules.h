@@ -167,6 +167,7 @@ typedef struct policy_decision {
     policy_outcome outcome;
     const policy_rule *rule; /* that decided; NULL: the default, or no rules */
     bay_str scopes; /* LOCKED: the fewest that would do, separated by spaces; of the rules */
+    uint32_t line;  /* of `rule` */
 } policy_decision;
 
 /* One loop's rules, with the targets that it has asked for. Embedded in its owner. It brings the
