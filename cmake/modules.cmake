@@ -121,6 +121,7 @@ bay_module(policy module_base module_json module_wire module_net module_schema m
 bay_module(trust module_base module_json module_wire module_schema module_auth module_policy)
 bay_module(call module_base module_auth module_policy Threads::Threads)
 bay_module(front module_base module_json module_wire module_net module_http module_auth)
+bay_module(evidence module_base module_json module_wire module_net module_auth module_call Threads::Threads)
 bay_module(oauth module_base module_json module_wire module_net module_http module_auth module_front)
 bay_module(mcp module_base module_json module_wire module_rpc module_auth module_call)
 bay_module(a2a module_base module_json module_wire module_rpc module_auth module_call)

@@ -5,7 +5,7 @@ include(CTest)
 
 # The tests of the modules that run threads; what ThreadSanitizer is for.
 add_custom_target(threaded_tests)
-set(bay_threaded net http auth oauth call front store mcp_transport a2a_transport sdk agents config upstream sessions gateway contract scenario)
+set(bay_threaded net http auth oauth call evidence front store mcp_transport a2a_transport sdk agents config upstream sessions gateway contract scenario)
 
 # What the gateway's tests put behind it: a server that breaks the rules as it is told.
 add_executable(bad_server ${CMAKE_SOURCE_DIR}/tests/support/bad_server.c)
@@ -93,7 +93,7 @@ if(CMOCKA)
         set_tests_properties(${module}/${short} PROPERTIES TIMEOUT ${patience})
     endfunction()
 
-    foreach(module base json wire net http schema rpc store auth policy trust oauth call front mcp a2a mcp_transport a2a_transport sdk agents config upstream catalog
+    foreach(module base json wire net http schema rpc store auth policy trust oauth call evidence front mcp a2a mcp_transport a2a_transport sdk agents config upstream catalog
             sessions endpoint tasks gateway cli)
         file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/${module}/test_*.c)
         bay_leave_out(files)
