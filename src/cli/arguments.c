@@ -304,6 +304,20 @@ static bay_err take_action(cli_parser *self)
                : BAY_OK;
 }
 
+static bay_err take_audit(cli_parser *self)
+{
+    cli_arguments *out = self->out;
+    const cli_command_row *row = &cli_commands[out->command];
+    bay_str action = str_of(self->operand_count > 1 ? self->operands[1] : "");
+    if (!str_eq(action, STR("verify")) || out->target_kind == CLI_TARGET_ARGV ||
+        self->operand_count > 3) {
+        return diag_set(self->diag, BAY_ERR_INVALID, "use it so: patchbay %s %s", row->name,
+                        row->operands);
+    }
+    out->name = self->operand_count > 2 ? self->operands[2] : NULL;
+    return BAY_OK;
+}
+
 static bay_err take_topic(cli_parser *self)
 {
     cli_arguments *out = self->out;
@@ -434,6 +448,9 @@ static bay_err take_operands(cli_parser *self)
     }
     if (out->command == CLI_KEY || out->command == CLI_VAULT) {
         return take_action(self);
+    }
+    if (out->command == CLI_AUDIT) {
+        return take_audit(self);
     }
     if (out->command == CLI_POLICY) {
         return take_policy(self);

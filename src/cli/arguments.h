@@ -78,6 +78,7 @@ typedef struct cli_arguments {
     const char *version;
     const char
         *action; /* of key: new, list, revoke; of policy: explain, test; of vault: list, revoke */
+    const char *head;    /* of audit, as written; NULL: not given */
     uint64_t expires_ms; /* 0: not given */
     bool is_lifted;      /* --lift */
     int history;         /* -1: not given */

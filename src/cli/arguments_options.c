@@ -338,6 +338,9 @@ static bay_err take_option(cli_parser *self, const cli_option *option, const cha
     case OPTION_FOR:
         out->subject = value;
         return BAY_OK;
+    case OPTION_HEAD:
+        out->head = value;
+        return BAY_OK;
     case OPTION_LIFT:
         out->is_lifted = true;
         return BAY_OK;

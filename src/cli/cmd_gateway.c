@@ -1,6 +1,7 @@
 /* serve and stdio: the gateway as a program. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/str.h"
 #include "cli/admin_client.h"
@@ -155,7 +156,9 @@ static int run(const cli_arguments *arguments, bool on_stdio)
     gateway *running = NULL;
     bay_diag diag = {0};
     char admin[SOCKET_UNIX_PATH_BYTES + 8];
-    gateway_options options = {.workers = arguments->workers, .on_stdio = on_stdio};
+    gateway_options options = {.workers = arguments->workers,
+                               .on_stdio = on_stdio,
+                               .is_watched = isatty(STDERR_FILENO) == 1};
     /* over stdio there is no TLS: what the file names for it may be out of reach */
     if (cli_load_config(arguments, !on_stdio, &options.config_path, &settings) != BAY_OK) {
         return CLI_EXIT_CONFIG;

@@ -183,6 +183,15 @@ static void check_silence(config_loader *loader, const config_node *node, const 
     }
 }
 
+/* The section alone would look as if there were an audit. */
+static void check_audit(config_loader *loader, const config_node *node, const config *self)
+{
+    const config_node *section = config_member(node, "audit");
+    if (section != NULL && self->audit.file.len == 0) {
+        config_error(loader, section->line, "audit.file is missing: write where the audit is kept");
+    }
+}
+
 static void check_public_url(config_loader *loader, uint32_t line, const char *key, bay_str url)
 {
     uri parts;
@@ -241,6 +250,7 @@ void config_check_top(config_loader *loader, const config_node *node, const conf
     check_keys(loader, node, self);
     check_scan(loader, node, self);
     check_silence(loader, node, self);
+    check_audit(loader, node, self);
     check_public_urls(loader, node, self);
     config_check_rules(loader, config_line_of(node, "a2a"), "a2a", "webhooks", self->a2a.webhooks);
     if (!is_whole) {

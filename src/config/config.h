@@ -123,10 +123,29 @@ typedef struct config_tls {
     uint32_t line; /* 0: there is no TLS */
 } config_tls;
 
+typedef enum config_access {
+    CONFIG_ACCESS_AUTO,
+    CONFIG_ACCESS_ON,
+    CONFIG_ACCESS_OFF
+} config_access;
+
 typedef struct config_log {
     log_level level;
     config_log_format format;
+    config_access access; /* a line for each call */
+    bay_str access_file;  /* "": with the others, to stderr */
 } config_log;
+
+typedef enum config_on_failure { CONFIG_FAILURE_REFUSE, CONFIG_FAILURE_CONTINUE } config_on_failure;
+
+/* The audit: a record of each call in a file. */
+typedef struct config_audit {
+    bay_str file;       /* "": there is none */
+    unsigned arguments; /* arguments_form */
+    size_t part_bytes;
+    uint32_t keep_hours; /* 0: for ever */
+    config_on_failure on_failure;
+} config_audit;
 
 typedef struct config_limits {
     size_t head_bytes;
@@ -524,6 +543,7 @@ typedef struct config {
     config_list allowed_origins;
     config_list trusted_proxies;
     config_log log;
+    config_audit audit;
     config_limits limits;
     config_timeouts timeouts;
     const config_server *servers; /* in the order of the file, disabled ones included */

@@ -29,6 +29,7 @@ static const char config_protocols[] = "auto|legacy|modern"
 #define CONFIG_STRUCT_TOOL config_tool
 #define CONFIG_STRUCT_IDEMPOTENCY policy_idempotency
 #define CONFIG_STRUCT_LOG config_log
+#define CONFIG_STRUCT_AUDIT config_audit
 #define CONFIG_STRUCT_LIMITS config_limits
 #define CONFIG_STRUCT_TIMEOUTS config_timeouts
 #define CONFIG_STRUCT_SERVER config_server
@@ -84,6 +85,7 @@ const config_scope_row config_scopes[CONFIG_SCOPE_COUNT] = {
     SCOPE(TOOL, "policy.tools.PATTERN"),
     SCOPE(IDEMPOTENCY, "policy.tools.PATTERN.idempotency"),
     SCOPE(LOG, "log"),
+    SCOPE(AUDIT, "audit"),
     SCOPE(LIMITS, "limits"),
     SCOPE(TIMEOUTS, "timeouts"),
     SCOPE(SERVER, "mcpServers.NAME"),

@@ -1,5 +1,7 @@
 /* The door of one loop: what every call on it passes (call/call.h), and the line that each leaves.
  */
+#include <stdio.h>
+
 #include "base/err.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -25,25 +27,33 @@ static uint64_t door_now_ms(void *user)
     return loop_now_ms(((worker *)user)->loop);
 }
 
-static const char *outcome_text(call_outcome how)
+/* What may change something is refused while no record of it can be kept. */
+static bool door_guard(void *user, const call_context *call, call_refusal *out)
 {
-    static const char *const texts[] = {[CALL_RESULT] = "result",
-                                        [CALL_ERROR] = "error",
-                                        [CALL_TURNED_AWAY] = "refused",
-                                        [CALL_CANCELLED] = "cancelled"};
-    return texts[how];
+    const worker *self = user;
+    if (worker_evidence_admits(&self->evidence, call)) {
+        return true;
+    }
+    out->reason = CALL_UNAVAILABLE;
+    out->retry_after_ms = EVIDENCE_RETRY_MS;
+    (void)snprintf(out->text, sizeof(out->text),
+                   "The gateway cannot keep a record of this call, so it was not carried out. Try "
+                   "again in %d s.",
+                   EVIDENCE_RETRY_MS / 1000);
+    return false;
 }
 
 /* The subject is the identity of a principal, never a credential. */
 static void door_record(void *user, const call_context *call, call_outcome how)
 {
-    const worker *self = user;
+    worker *self = user;
     bay_str server = call_target_name(call->target);
     bay_str subject = principal_subject(call->principal);
     LOG(LOG_DEBUG, "call", "%.*s \"%.*s\" of \"%.*s\" by \"%.*s\": %s, %llu ms",
         BAY_STR(call->method), BAY_STR(str_head(call->shown, 256)), BAY_STR(server),
-        BAY_STR(str_head(subject, 256)), outcome_text(how),
+        BAY_STR(str_head(subject, 256)), evidence_outcome_text(how),
         (unsigned long long)(loop_now_ms(self->loop) - call->began_ms));
+    worker_evidence_record(&self->evidence, call, how);
 }
 
 bool worker_client_address(void *user, const http_exchange *exchange, net_address *out)
@@ -112,6 +122,8 @@ void worker_door_init(worker *self)
     self->door.wall_ms = loop_time_ms;
     self->door.wake = door_wake;
     self->door.record = door_record;
+    self->door.clock_ns = worker_evidence_clock(self->gateway->evidence);
+    self->door.guard = gateway_evidence_refuses(self->gateway->evidence) ? door_guard : NULL;
     self->door.user = self;
     self->door_wake = (loop_message){.function = door_run, .argument = self};
 }

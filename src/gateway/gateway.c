@@ -128,6 +128,9 @@ bay_err gateway_new(const gateway_options *options, gateway **out, bay_diag *dia
         err = gateway_pins_configure(self, self->config, diag);
     }
     if (err == BAY_OK) {
+        err = gateway_evidence_new(options, &self->evidence, diag);
+    }
+    if (err == BAY_OK) {
         err = gateway_contracts_new(self->config, NULL, &self->contracts, diag);
     }
     if (err == BAY_OK) {
@@ -282,7 +285,8 @@ void gateway_free(gateway *self)
     for (uint32_t i = 0; i < self->worker_count; i++) {
         worker_fini(&self->workers[i]);
     }
-    admin_free(self->admin); /* messages of it have stood in the loops' queues */
+    gateway_evidence_free(self->evidence); /* every call has ended */
+    admin_free(self->admin);               /* messages of it have stood in the loops' queues */
     reload_free(self->reload);
     tls_free(self->tls);
     gateway_auth_unref(self->auth);

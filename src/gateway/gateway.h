@@ -23,6 +23,7 @@ typedef struct gateway_options {
     bay_str profile;         /* over stdio: the part of the catalog to serve; empty: all */
     bool is_open;            /* as `open: true` in the configuration */
     bool on_stdio;           /* serve stdin and stdout instead of HTTP (one worker) */
+    bool is_watched;         /* a person sees stderr: `log.access: auto` is on */
     /* Where the admin API listens if the configuration does not say it, unix:/FOLDER/NAME; if it
      * cannot, the gateway runs without it, and a warning says why. Empty: nowhere. */
     bay_str admin;

@@ -124,6 +124,9 @@ size_t gateway_later_keys(const gateway *self, const config *next,
         (started->admin.listen.at == NULL) != (next->admin.listen.at == NULL)) {
         out[count++] = "admin";
     }
+    if (!gateway_evidence_is_same(started, next)) {
+        out[count++] = "audit and log.access";
+    }
     if (self->pins != NULL && !str_eq(str_of(trust_pins_path(self->pins)), next->pins.file)) {
         out[count++] = "pins.file";
     }

@@ -23,6 +23,7 @@ static void worker_tick(void *argument)
     worker *self = argument;
     uint64_t now = loop_now_ms(self->loop);
     call_door_tick(&self->door, now);
+    worker_evidence_tick(&self->evidence);
     if (self->index == 0) {
         gateway_pins_tick(self->gateway);
         outcomes_tick(self->gateway->outcomes, loop_time_ms());
@@ -234,6 +235,7 @@ bay_err worker_init(worker *self, gateway *owner, uint32_t index, bay_diag *diag
     if (err != BAY_OK) {
         return diag_set(diag, err, "a worker could not be set up: %s", bay_err_text(err));
     }
+    worker_evidence_open(&self->evidence, owner->evidence, index, self->loop, &self->ring);
     http_client_options client = {.limits = http_client_default_limits};
     client.limits.connect_timeout_ms = self->config->timeouts.connect_ms;
     client.limits.connections_per_origin = self->config->limits.origin_connections;

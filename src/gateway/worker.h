@@ -11,6 +11,7 @@
 #include "gateway/auth.h"
 #include "gateway/blocks.h"
 #include "gateway/contracts.h"
+#include "gateway/evidence.h"
 #include "gateway/gateway.h"
 #include "gateway/vault.h"
 #include "mcp_transport/http_router.h"
@@ -66,6 +67,7 @@ struct worker {
     gateway_contracts *contracts; /* a reference; NULL: none are run */
     call_door door;               /* what calls of this loop pass: door.c */
     call_once once;               /* of the door, once some tool has such settings */
+    worker_evidence evidence;     /* what is told of calls of this loop */
     loop_message door_wake;       /* posted by door.wake, once until it has run */
     http_client *http;
     http_server *server;
@@ -108,6 +110,7 @@ struct gateway {
     seal_ring *ring;              /* of tokens and sessions; NULL in a build without TLS */
     const gateway_auth *auth;     /* NULL: stdin alone is served */
     outcomes *outcomes;           /* of calls that are carried out once */
+    gateway_evidence *evidence;   /* NULL: nothing is told of calls */
     agents_aliases *aliases;      /* ids of tasks that clients made */
     agents_owners *owners;        /* whose the tasks of agents are */
     trust_pins *pins;             /* worker 0's; NULL: none are asked for */
@@ -166,7 +169,7 @@ config_list gateway_addresses(const gateway *self);
 /* gateway.c: the certificate, where there is one. BAY_ERR_TLS and others, with `diag`. */
 bay_err gateway_open_tls(gateway *self, bay_diag *diag) BAY_MUST_CHECK;
 /* The keys whose values in `next` are used from the next start on. Returns their number. */
-enum { GATEWAY_LATER_KEYS = 9 };
+enum { GATEWAY_LATER_KEYS = 10 };
 size_t gateway_later_keys(const gateway *self, const config *next,
                           const char *out[GATEWAY_LATER_KEYS]);
 

@@ -170,6 +170,7 @@ void worker_fini(worker *self)
     gateway_blocks_free(self->blocks);
     gateway_vault_free(self->vault);
     session_store_free(self->sessions);
+    worker_evidence_close(&self->evidence);
     loop_free(self->loop);
     worker_agents_forget(self);
     trust_pins_unref(self->pins);

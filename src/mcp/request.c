@@ -248,6 +248,7 @@ void request_answer(request *self, int status)
 static void write_refusal(request *self, int code, bay_str text, bay_str data)
 {
     self->how = CALL_ERROR;
+    self->shown.call.error_code = code;
     rpc_write_error(server_out(self->shown.server), self->shown.message.id,
                     mcp_error_code_adapt(self->shown.revision, code), text, data);
 }
@@ -290,6 +291,14 @@ static void settle_call(mcp_request *shown, json_val result)
     call_set_outcome(&shown->call, asks ? OUTCOME_QUESTION : OUTCOME_RESULT, result);
 }
 
+/* What the record of a call says of its result. */
+static call_outcome measure(call_context *call, json_val result)
+{
+    call->result_bytes = json_raw(result).len;
+    return call->kind == CALL_TOOL && json_true(json_get(result, STR("isError"))) ? CALL_TOOL_ERROR
+                                                                                  : CALL_RESULT;
+}
+
 void mcp_request_result(mcp_request *shown, json_val result)
 {
     request *self = request_of(shown);
@@ -297,7 +306,8 @@ void mcp_request_result(mcp_request *shown, json_val result)
     if (shown->call.has_claim) {
         settle_call(shown, result);
     }
-    if (begin_finish(self, CALL_RESULT)) {
+    call_outcome how = call_is_measured(&shown->call) ? measure(&shown->call, result) : CALL_RESULT;
+    if (begin_finish(self, how)) {
         if (may_answer) {
             write_result(self, result);
         } else {
@@ -326,7 +336,7 @@ void mcp_request_result_members(mcp_request *shown, bay_str members)
 void mcp_request_tool_error(mcp_request *shown, bay_str text, bay_str meta)
 {
     request *self = request_of(shown);
-    if (begin_finish(self, CALL_ERROR)) {
+    if (begin_finish(self, CALL_TOOL_ERROR)) {
         buf members;
         buf_init(&members, text.len * 6 + meta.len + 256);
         buf_lit(&members, "\"content\":[{\"type\":\"text\",\"text\":");
@@ -381,6 +391,7 @@ void mcp_request_error_object(mcp_request *shown, json_val error)
         if (mcp_error_adapt(server_out(shown->server), self, error, &code) != BAY_OK) {
             write_refusal(self, code, STR("The error is not valid"), STR(""));
         }
+        shown->call.error_code = code;
         send_answer(self, mcp_status_adapt(shown->revision, code));
     }
     end_finish(self);
@@ -606,6 +617,7 @@ void request_begin_call(request *self)
     call->principal = shown->principal;
     call->kind = method != NULL ? method->call : CALL_EXTENSION;
     call->method = shown->message.method;
+    call->revision = shown->revision->text;
     call->shown = shown->name;
     call->params = shown->message.params;
     call->began_ms = shown->arrived_ms;
