@@ -28,6 +28,9 @@ static void worker_tick(void *argument)
         gateway_pins_tick(self->gateway);
         outcomes_tick(self->gateway->outcomes, loop_time_ms());
     }
+    if (++self->ticks % WORKER_EXPIRY_TICKS == 0) {
+        worker_end_expired(self, loop_time_ms());
+    }
     endpoint_tick(self->all, now);
     for (size_t i = 0; i < self->profile_count; i++) {
         endpoint_tick(self->profiles[i], now);

@@ -92,6 +92,7 @@ struct worker {
     bool is_settled; /* every server has been heard of, or given up on for now */
     bool is_ending;
     loop_timer tick;
+    unsigned ticks;
     loop_timer patience;
     loop_timer last_words; /* the time to drain is over */
     list retired;          /* upstreams that wait for their last calls */
@@ -193,7 +194,11 @@ void worker_close_proxies(worker *self, size_t *open);
 void worker_upstreams_free(worker *self);
 void worker_fini(worker *self);
 
-/* worker_auth.c: streams of callers who are blocked meanwhile end. */
+/* worker_auth.c: streams end whose callers' credentials have expired a while before `wall_ms` (since
+ * 1970), if their clients can take them up again; calls go on. */
+enum { WORKER_EXPIRY_GRACE_MS = 60000, WORKER_EXPIRY_TICKS = 5 };
+void worker_end_expired(worker *self, uint64_t wall_ms);
+/* Streams of callers who are blocked meanwhile end. */
 void worker_watch_blocks(worker *self);
 /* As oauth_gate.turns_away; `user` is the worker. */
 bool worker_turns_away(void *user, const auth_principal *who, front_refusal *out);

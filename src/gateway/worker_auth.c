@@ -231,15 +231,30 @@ static bool is_blocked(void *user, const auth_principal *who)
     return who != NULL && gateway_blocks_have(((worker *)user)->blocks, who) == BLOCKS_YES;
 }
 
-static void on_blocked(void *user)
+static void end_streams(const worker *self, principal_test is_over, void *user)
 {
-    worker *self = user;
     if (self->mcp_http_router != NULL) {
-        mcp_http_router_end_streams(self->mcp_http_router, is_blocked, self);
+        mcp_http_router_end_streams(self->mcp_http_router, is_over, user);
     }
     if (self->agents != NULL) {
-        agents_end_streams(self->agents, is_blocked, self);
+        agents_end_streams(self->agents, is_over, user);
     }
+}
+
+static void on_blocked(void *user)
+{
+    end_streams(user, is_blocked, user);
+}
+
+static bool is_expired(void *user, const auth_principal *who)
+{
+    return who != NULL && principal_is_expired(who, *(const uint64_t *)user);
+}
+
+void worker_end_expired(worker *self, uint64_t wall_ms)
+{
+    uint64_t before_ms = wall_ms - WORKER_EXPIRY_GRACE_MS;
+    end_streams(self, is_expired, &before_ms);
 }
 
 void worker_watch_blocks(worker *self)

@@ -359,6 +359,24 @@ void mcp_server_changed(mcp_server *self, mcp_change change)
     listens_changed(self, change);
 }
 
+void session_note_scopes(mcp_session *self, const auth_principal *who)
+{
+    const call_door *door = self->server->options.door;
+    const auth_principal *before = self->seen != NULL ? self->seen : self->principal;
+    if (door == NULL || door->policy.rules == NULL ||
+        str_eq(principal_scopes(before), principal_scopes(who))) {
+        return;
+    }
+    before = self->seen;
+    self->seen = principal_ref(who);
+    principal_unref(before);
+    for (size_t i = 0; i < ARRAY_LEN(change_rows); i++) {
+        if (wants_change(self, &change_rows[i])) {
+            mcp_session_notify(self, change_rows[i].method, STR(""));
+        }
+    }
+}
+
 typedef struct log_line {
     mcp_log_level level;
     bay_str params;

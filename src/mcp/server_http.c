@@ -126,6 +126,7 @@ static mcp_session *session_of(mcp_server *self, const http_head *http, mcp_carr
         return NULL;
     }
     session_touch(session);
+    session_note_scopes(session, http->request->principal);
     return session;
 }
 

@@ -120,6 +120,7 @@ struct mcp_session {
     peer own_peer;              /* HTTP; a connection has its own */
     const mcp_revision *revision;
     const auth_principal *principal; /* counted, like that of a connection */
+    const auth_principal *seen;      /* counted: of a later request with other scopes; NULL: none */
     bay_str id;                      /* these two are stored after the struct */
     bay_str client;   /* {"clientInfo":…,"capabilities":…} as the client sent them */
     void *kept_by;    /* the persister's pointer */
@@ -281,6 +282,9 @@ void carrier_answer(carrier_owner *self, int status, bay_str json, bay_str sessi
 void carrier_end(carrier_owner *self);
 void carrier_release(carrier_owner *self, uint32_t retry_ms);
 void carrier_take(carrier_owner *self, mcp_carrier *carrier);
+/* A request in the session: tells its client of lists that may be others, where its caller has other
+ * scopes than before (a step-up) and rules decide on what he sees. */
+void session_note_scopes(mcp_session *self, const auth_principal *who);
 /* When a stream that this principal opened ends: its expiry and STREAM_EXPIRY_GRACE_MS. Wall clock;
  * 0: never. The server checks for expired streams from the first such time on. */
 uint64_t stream_expiry(mcp_server *server, const auth_principal *principal);

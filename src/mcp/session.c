@@ -249,6 +249,7 @@ void session_end(mcp_session *self)
     }
     event_log_fini(&self->log);
     principal_unref(self->principal);
+    principal_unref(self->seen);
     mem_free(self);
 }
 
@@ -264,6 +265,7 @@ void session_undo(mcp_session *self)
     }
     event_log_fini(&self->log);
     principal_unref(self->principal);
+    principal_unref(self->seen);
     mem_free(self);
 }
 
