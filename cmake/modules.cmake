@@ -135,8 +135,8 @@ bay_module(catalog module_base module_json module_wire module_net module_auth mo
 bay_module(sessions module_base module_net module_rpc module_store module_auth module_mcp module_config)
 bay_module(endpoint module_base module_json module_wire module_net module_rpc module_auth module_mcp module_catalog module_sessions)
 bay_module(tasks module_base module_json module_net module_mcp module_upstream module_sessions module_endpoint)
-bay_module(gateway module_base module_json module_wire module_net module_http module_rpc module_store module_auth module_policy module_trust module_call module_oauth module_front module_mcp_transport module_a2a_transport module_agents module_config module_upstream module_catalog module_sessions module_endpoint module_tasks)
-bay_module(cli module_base module_json module_wire module_net module_http module_rpc module_store module_auth module_trust module_oauth module_mcp module_a2a module_mcp_transport module_config module_upstream module_sessions module_gateway)
+bay_module(gateway module_base module_json module_wire module_net module_http module_rpc module_store module_auth module_policy module_trust module_call module_evidence module_oauth module_front module_mcp_transport module_a2a_transport module_agents module_config module_upstream module_catalog module_sessions module_endpoint module_tasks)
+bay_module(cli module_base module_json module_wire module_net module_http module_rpc module_store module_auth module_trust module_evidence module_oauth module_mcp module_a2a module_mcp_transport module_config module_upstream module_sessions module_gateway)
 
 # Links a program of one file to the modules that it includes, and through them to those below.
 function(bay_link_modules target file)
