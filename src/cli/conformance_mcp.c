@@ -13,7 +13,10 @@
 #define NOWHERE ((bay_str){"", 0})
 #define UNKNOWN_VERSION "1999-01-01"
 
-enum { QUIET_MS = 300 }; /* how long it is looked whether a notification is answered */
+enum {
+    QUIET_MS = 300,   /* how long it is looked whether a notification is answered */
+    START_MS = 60000, /* for the first answer of a process, which may have to be installed */
+};
 
 static bool is_modern(const examiner *self)
 {
@@ -81,7 +84,8 @@ static const mcp_revision *initialize(examiner *self, bay_str version, cli_wire_
 {
     bay_str text = NOWHERE;
     arena memory;
-    examiner_question question = {.method = STR("initialize"), .version = version};
+    examiner_question question = {
+        .method = STR("initialize"), .version = version, .wait_ms = START_MS};
     if (!examiner_ask(self, &question, reply)) {
         return NULL;
     }
@@ -98,6 +102,9 @@ static void shake_hands(examiner *self)
     mcp_revision_id newest =
         self->target.newest < MCP_LATEST_LEGACY ? self->target.newest : MCP_LATEST_LEGACY;
     const mcp_revision *revision = initialize(self, mcp_revision_of(newest)->text, &reply);
+    if (self->code == CLI_EXIT_OK && reply.end != CLI_WIRE_ANSWERED) {
+        return; /* which was noted */
+    }
     if (self->code == CLI_EXIT_OK && (revision == NULL || revision->era != MCP_LEGACY)) {
         examiner_note(self, CONFORMANCE_HANDSHAKE, STR("initialize"), NOWHERE, reply.text);
         return;

@@ -218,7 +218,6 @@ static void send_http(cli_wire *self, const cli_wire_request *request)
         .field_count = count,
         .body = request->text,
         .has_body = request->text.len > 0,
-        .timeout_ms = CLI_WIRE_MS,
     };
     bay_diag diag = {0};
     if (http_client_call(self->http, &spec, &reply_events, self, &self->call, &diag) != BAY_OK) {
@@ -318,10 +317,9 @@ cli_exit cli_wire_ask(cli_wire *self, const cli_wire_request *request, cli_wire_
     self->is_stream = false;
     buf_clear(&self->body);
     sse_decoder_init(&self->events, CLI_WIRE_BYTES);
-    uint32_t wait_ms =
-        self->target->timeout_ms < CLI_WIRE_MS ? self->target->timeout_ms : CLI_WIRE_MS;
-    bay_err err = loop_timer_start(self->loop, &self->timer,
-                                   request->wait_ms > 0 ? request->wait_ms : wait_ms);
+    uint32_t wait_ms = request->wait_ms > 0 ? request->wait_ms : CLI_WIRE_MS;
+    wait_ms = self->target->timeout_ms < wait_ms ? self->target->timeout_ms : wait_ms;
+    bay_err err = loop_timer_start(self->loop, &self->timer, wait_ms);
     if (err == BAY_OK && self->http != NULL) {
         send_http(self, request);
     } else if (err == BAY_OK) {
