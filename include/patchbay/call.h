@@ -56,6 +56,9 @@ BAY_API bay_str bay_call_name(bay_call *call);      /* tool or prompt name, URI,
 BAY_API bay_str bay_call_revision(bay_call *call);  /* "2025-11-25" */
 /* Handlers of templates: the value of {variable} in the URI read, percent-decoded. */
 BAY_API bay_str bay_call_variable(bay_call *call, const char *variable);
+/* Completion: the value that the argument or variable of that name already has (context.arguments,
+ * 2025-06-18 and later); empty (at NULL) when the client named none. */
+BAY_API bay_str bay_call_context(bay_call *call, const char *name);
 /* Who is calling: over HTTP as bay_server_identify said; over stdio and in process the user id of
  * this process, in decimal; empty: anonymous. */
 BAY_API bay_str bay_call_principal(bay_call *call);

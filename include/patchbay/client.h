@@ -208,6 +208,11 @@ BAY_API bay_err bay_client_complete(bay_client *client, const char *reference, c
 BAY_API bay_err bay_client_complete_str(bay_client *client, bay_str reference, bay_str argument,
                                         bay_str value, bay_reply **out,
                                         bay_diag *diag) BAY_MUST_CHECK;
+/* The same, and what the other arguments already have: a JSON object of strings, which servers of
+ * 2025-06-18 and later read. Takes it. Anything else: BAY_ERR_INVALID. */
+BAY_API bay_err bay_client_complete_json(bay_client *client, const char *reference,
+                                         const char *argument, const char *value, bay_json *context,
+                                         bay_reply **out, bay_diag *diag) BAY_MUST_CHECK;
 /* Any request. `params`: a JSON object, or NULL. */
 BAY_API bay_err bay_client_request(bay_client *client, const char *method, const char *params,
                                    bay_reply **out, bay_diag *diag) BAY_MUST_CHECK;

@@ -115,6 +115,7 @@ class call {
     bool has(const char *name) const { return bay_call_has(at_, name); }
     std::string_view name() const { return view(bay_call_name(at_)); }
     std::string_view variable(zstring name) const { return view(bay_call_variable(at_, name)); }
+    std::string_view context(zstring name) const { return view(bay_call_context(at_, name)); }
     std::string_view principal() const { return view(bay_call_principal(at_)); }
     bool client_has(zstring capability) const { return bay_call_client_has(at_, capability); }
     bool is_cancelled() const { return bay_call_is_cancelled(at_); }
@@ -448,6 +449,14 @@ class client {
     {
         return ask(out, [&](bay_reply **to, bay_diag *diag) {
             return bay_client_complete(get(), reference, argument, begun, to, diag);
+        });
+    }
+    reply complete(zstring reference, zstring argument, zstring begun, json context,
+                   error *out = nullptr)
+    {
+        return ask(out, [&](bay_reply **to, bay_diag *diag) {
+            return bay_client_complete_json(get(), reference, argument, begun, context.release(),
+                                            to, diag);
         });
     }
     reply request(zstring method, json params, error *out = nullptr)

@@ -162,7 +162,7 @@ BAY_API void bay_prompt_enable(bay_prompt *prompt, bool is_enabled); /* any thre
 
 /* Completion of prompt arguments without choices and of template variables: one handler for all. It
  * reads bay_call_name (the prompt's name or the template), bay_call_str(call, "name") and
- * bay_call_str(call, "value") (the argument), and adds values with bay_result_value. */
+ * bay_call_str(call, "value") (the argument), by bay_call_context what the others have, and adds values with bay_result_value. */
 BAY_API void bay_server_completion(bay_server *server, bay_handler_fn handler, void *user);
 
 /* ---- changes ------------------------------------------------------------------------------------

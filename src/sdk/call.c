@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -312,6 +313,16 @@ bay_str bay_call_claim(bay_call *self, const char *pointer)
     json_val claim =
         self != NULL ? principal_claim(self->request->principal, str_of(pointer)) : JSON_NONE;
     return json_is(claim, JSON_MISSING) ? STR("") : json_raw(claim);
+}
+
+bay_str bay_call_context(bay_call *self, const char *name)
+{
+    bay_str value = {NULL, 0};
+    if (self != NULL && self->entry->kind == ENTRY_COMPLETION) {
+        json_val context = sdk_completion_context(self->request);
+        err_ignore(json_str(json_get(context, str_of(name)), &self->memory, &value));
+    }
+    return value;
 }
 
 bay_str bay_call_principal(bay_call *self)

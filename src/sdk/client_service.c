@@ -115,40 +115,77 @@ static bool is_template_uri(bay_str reference)
     return false;
 }
 
-bay_err bay_client_complete_str(bay_client *client, bay_str reference, bay_str argument,
-                                bay_str value, bay_reply **out, bay_diag *diag)
+/* mcp 2025-06-18 server/utilities/completion: an object of strings. */
+static bay_err check_context(bay_json *context, json_val *out, bay_diag *diag)
 {
-    if (client == NULL) {
-        return no_client(diag);
+    bay_err err = sdk_json_val(context, JSON_OBJECT, out);
+    json_iter iter = json_iter_of(err == BAY_OK ? *out : JSON_NONE);
+    if (err == BAY_ERR_NOMEM || err == BAY_ERR_LIMIT) {
+        return diag_set(diag, err, "the completion's context: %s", bay_err_text(err));
     }
+    if (err != BAY_OK) {
+        return diag_set(diag, BAY_ERR_INVALID, "the completion's context is no JSON object");
+    }
+    while (json_next(&iter)) {
+        if (!json_is(iter.value, JSON_STRING)) {
+            return diag_set(diag, BAY_ERR_INVALID, "the completion's context: %.*s is no string",
+                            BAY_STR(str_head(json_raw(iter.key), 100)));
+        }
+    }
+    return BAY_OK;
+}
+
+static void put_completion(json_writer *to, bay_str reference, bay_str argument, bay_str value,
+                           json_val context)
+{
+    bool is_template = is_template_uri(reference);
+    json_open_object(to);
+    json_key_lit(to, "ref");
+    json_open_object(to);
+    json_key_lit(to, "type");
+    json_put_str(to, is_template ? STR("ref/resource") : STR("ref/prompt"));
+    json_key(to, is_template ? STR("uri") : STR("name"));
+    json_put_str(to, reference);
+    json_close_object(to);
+    json_key_lit(to, "argument");
+    json_open_object(to);
+    json_key_lit(to, "name");
+    json_put_str(to, argument);
+    json_key_lit(to, "value");
+    json_put_str(to, value);
+    json_close_object(to);
+    if (!json_is(context, JSON_MISSING)) {
+        json_key_lit(to, "context");
+        json_open_object(to);
+        json_key_lit(to, "arguments");
+        json_put_val(to, context);
+        json_close_object(to);
+    }
+    json_close_object(to);
+}
+
+static bay_err complete(bay_client *client, bay_str reference, bay_str argument, bay_str value,
+                        json_val context, bay_reply **out, bay_diag *diag)
+{
     if (reference.at == NULL || argument.at == NULL || value.at == NULL) {
         return diag_set(diag, BAY_ERR_INVALID,
                         "a completion needs a reference, an argument, a value");
     }
-    bool is_template = is_template_uri(reference);
     bay_request *request = bay_request_new(client, "completion/complete", NULL);
     if (request != NULL) {
         json_builder made;
-        json_writer *to = json_builder_init(&made, NULL, CLIENT_MAX_REPLY);
-        json_open_object(to);
-        json_key_lit(to, "ref");
-        json_open_object(to);
-        json_key_lit(to, "type");
-        json_put_str(to, is_template ? STR("ref/resource") : STR("ref/prompt"));
-        json_key(to, is_template ? STR("uri") : STR("name"));
-        json_put_str(to, reference);
-        json_close_object(to);
-        json_key_lit(to, "argument");
-        json_open_object(to);
-        json_key_lit(to, "name");
-        json_put_str(to, argument);
-        json_key_lit(to, "value");
-        json_put_str(to, value);
-        json_close_object(to);
-        json_close_object(to);
+        put_completion(json_builder_init(&made, NULL, CLIENT_MAX_REPLY), reference, argument, value,
+                       context);
         sdk_request_set_params(request, &made);
     }
     return bay_request_run(request, out, diag);
+}
+
+bay_err bay_client_complete_str(bay_client *client, bay_str reference, bay_str argument,
+                                bay_str value, bay_reply **out, bay_diag *diag)
+{
+    return client != NULL ? complete(client, reference, argument, value, JSON_NONE, out, diag)
+                          : no_client(diag);
 }
 
 bay_err bay_client_complete(bay_client *client, const char *reference, const char *argument,
@@ -156,6 +193,20 @@ bay_err bay_client_complete(bay_client *client, const char *reference, const cha
 {
     return bay_client_complete_str(client, str_of(reference), str_of(argument), str_of(value), out,
                                    diag);
+}
+
+bay_err bay_client_complete_json(bay_client *client, const char *reference, const char *argument,
+                                 const char *value, bay_json *context, bay_reply **out,
+                                 bay_diag *diag)
+{
+    json_val chosen = JSON_NONE;
+    bay_err err = client != NULL ? check_context(context, &chosen, diag) : no_client(diag);
+    if (err == BAY_OK) {
+        err =
+            complete(client, str_of(reference), str_of(argument), str_of(value), chosen, out, diag);
+    }
+    bay_json_free(context);
+    return err;
 }
 
 bay_err bay_client_request(bay_client *client, const char *method, const char *params,

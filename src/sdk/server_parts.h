@@ -28,10 +28,11 @@ enum {
     SERVER_MAX_ENTRIES = 100000, /* of each kind */
     SERVER_MAX_SCHEMA = 1 << 20, /* bytes of one schema */
     SERVER_MAX_RESULT = 64 << 20,
-    SERVER_SETTINGS = 16,          /* room for bay_server_setting */
-    SERVER_SPARE_KEEPS = 64 << 10, /* larger buffers are not kept between calls */
-    SERVER_MAX_UPDATES = 10000,    /* resources whose change is not told yet */
-    SERVER_MAX_LINES = 1024,       /* log messages of bay_server_log that are not told yet */
+    COMPLETION_CONTEXT_BYTES = 1 << 20, /* of context.arguments, as JSON */
+    SERVER_SETTINGS = 16,               /* room for bay_server_setting */
+    SERVER_SPARE_KEEPS = 64 << 10,      /* larger buffers are not kept between calls */
+    SERVER_MAX_UPDATES = 10000,         /* resources whose change is not told yet */
+    SERVER_MAX_LINES = 1024,            /* log messages of bay_server_log that are not told yet */
 };
 
 typedef enum entry_kind {
@@ -240,6 +241,9 @@ void sdk_skills_request(bay_server *self, mcp_request *request);
 
 /* apps.c: what can only be said once everything is registered. */
 void sdk_apps_complete(bay_server *self);
+
+/* server_service.c: the other arguments of a completion; JSON_MISSING: the client named none. */
+json_val sdk_completion_context(const mcp_request *request);
 
 /* server_about.c: `settings` raw, in the server's memory or static. Again is no error. */
 void sdk_server_declare(bay_server *self, const char *id, bay_str settings);

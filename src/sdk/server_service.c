@@ -213,6 +213,45 @@ static void get_prompt(bay_server *self, mcp_request *request)
     buf_fini(&complaint);
 }
 
+json_val sdk_completion_context(const mcp_request *request)
+{
+    json_val context = JSON_NONE;
+    if (request->revision->id >= MCP_REV_2025_06_18) {
+        context = json_get(request->message.params, STR("context"));
+        context = json_is(context, JSON_OBJECT) ? json_get(context, STR("arguments")) : context;
+    }
+    return json_is(context, JSON_NULL) ? JSON_NONE : context;
+}
+
+/* mcp 2025-06-18 server/utilities/completion: context.arguments is an object of strings. False: it
+ * was refused. */
+static bool takes_context(mcp_request *request)
+{
+    json_val context = sdk_completion_context(request);
+    json_iter iter = json_iter_of(context);
+    if (json_is(context, JSON_MISSING)) {
+        return true;
+    }
+    if (!json_is(context, JSON_OBJECT)) {
+        server_service_refuse(request, "context.arguments must be an object of strings; got",
+                              json_raw(context));
+        return false;
+    }
+    if (json_raw(context).len > COMPLETION_CONTEXT_BYTES) {
+        server_service_refuse(request, "context.arguments is larger than 1 MiB; it begins with",
+                              json_raw(context));
+        return false;
+    }
+    while (json_next(&iter)) {
+        if (!json_is(iter.value, JSON_STRING)) {
+            server_service_refuse(request, "context.arguments: the value must be a string, of",
+                                  json_raw(iter.key));
+            return false;
+        }
+    }
+    return true;
+}
+
 static void complete(bay_server *self, mcp_request *request)
 {
     json_val reference = json_get(request->message.params, STR("ref"));
@@ -225,6 +264,9 @@ static void complete(bay_server *self, mcp_request *request)
         !json_is(json_get(argument, STR("value")), JSON_STRING)) {
         server_service_refuse(request, "completion/complete needs ref and argument; got",
                               json_raw(request->message.params));
+        return;
+    }
+    if (!takes_context(request)) {
         return;
     }
     const entry *target = sdk_server_find(self, is_prompt ? ENTRY_PROMPT : ENTRY_TEMPLATE, key);

@@ -252,6 +252,10 @@ static void calls_are_answered(const char *revision)
     CHECK(error.code() == BAY_ERR_REMOTE);
     reply = client.complete("greet", "who", "Al");
     CHECK(reply.count() == 1 && reply.text() == "Alan");
+    CHECK(!client.complete("greet", "who", "Al", bay::object({{"town", 7}}), &error));
+    CHECK(error.code() == BAY_ERR_INVALID);
+    reply = client.complete("greet", "who", "Al", bay::object({{"town", "Bletchley"}}));
+    CHECK(reply.count() == 1 && reply.text() == "Alan");
     CHECK(!client.call("none", &error));
     CHECK(client.list(BAY_KIND_TOOLS).size() >= 4);
 }

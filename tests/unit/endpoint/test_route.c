@@ -223,10 +223,10 @@ static void completions_name_the_servers_own_prompt(void **state)
     say(&self.legacy,
         LEGACY("1", "completion/complete",
                "'argument':{'name':'a.p','value':'a.p'},'ref' : {'type':'ref/prompt','name' : "
-               "'a.\\u0070','title':'a.p'},'_meta':{'k':1.0}"));
+               "'a.\\u0070','title':'a.p'},'context':{'arguments':{'b':'a.p'}},'_meta':{'k':1.0}"));
     assert_asked(self.a, "completion/complete", "",
                  "{'argument':{'name':'a.p','value':'a.p'},'ref':{'type':'ref/prompt','name':"
-                 "'p','title':'a.p'},'_meta':{'k':1.0}}");
+                 "'p','title':'a.p'},'context':{'arguments':{'b':'a.p'}},'_meta':{'k':1.0}}");
     assert_text(json_raw(self.a->held[0]->spec.meta), "{\"k\":1.0}");
     fake_result(self.a, "{'completion':{'values':[]}}");
     forget(&self.legacy);

@@ -8,11 +8,13 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
 #include "patchbay/server.h"
 #include "sdk/client_parts.h"
+#include "sdk/server_parts.h"
 #include "support/failing_memory.h"
 
 static const char *const revisions[] = {"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25",
@@ -48,7 +50,8 @@ static void completes(bay_call *call, void *user)
 {
     (void)user;
     bay_result *result = bay_result_new(call);
-    bay_result_value(result, "alpha");
+    bay_str town = bay_call_context(call, "town");
+    bay_result_value_str(result, town.at != NULL ? town : STR("alpha"));
     bay_call_finish(call, result);
 }
 
@@ -176,6 +179,21 @@ static void every_revision_works(void **state)
         assert_int_equal(bay_client_complete(client, "greet", "who", "a", &reply, &diag), BAY_OK);
         assert_true(str_eq(bay_reply_text(reply, 0), STR("alpha")));
         bay_reply_free(reply);
+        for (size_t k = 0; k < 4; k++) {
+            static const char *const bad[] = {NULL, "[]", "{\"a\":1}", "{"};
+            assert_int_equal(bay_client_complete_json(client, "greet", "who", "a",
+                                                      bay_json_of(bad[k]), &reply, &diag),
+                             BAY_ERR_INVALID);
+            assert_non_null(strstr(diag.text, k == 2 ? "context: \"a\" is no string"
+                                                     : "context is no JSON object"));
+        }
+        assert_int_equal(bay_client_complete_json(client, "greet", "who", "a",
+                                                  bay_json_of("{\"town\":\"x\\u0041\"}"), &reply,
+                                                  &diag),
+                         BAY_OK);
+        bool is_read = strcmp(revisions[i], "2025-06-18") >= 0;
+        assert_true(str_eq(bay_reply_text(reply, 0), is_read ? STR("xA") : STR("alpha")));
+        bay_reply_free(reply);
         bay_list *made = NULL;
         assert_int_equal(bay_client_list(client, BAY_KIND_TOOLS, &made, &diag), BAY_OK);
         assert_int_equal(bay_list_count(made), 3);
@@ -184,6 +202,36 @@ static void every_revision_works(void **state)
         bay_client_close(client);
         bay_server_free(server);
     }
+}
+
+static void a_context_above_its_bound_is_refused(void **state)
+{
+    bay_call *kept = NULL;
+    bay_reply *reply = NULL;
+    bay_diag diag = {0};
+    (void)state;
+    bay_server *server = make_server(&kept);
+    bay_client *client = attach(server, "2026-07-28");
+    char *text = malloc(COMPLETION_CONTEXT_BYTES);
+    assert_non_null(text);
+    memset(text, 'x', COMPLETION_CONTEXT_BYTES);
+    for (size_t more = 0; more < 2; more++) {
+        size_t len = COMPLETION_CONTEXT_BYTES - strlen("{\"d\":\"\"}") + more;
+        bay_json *context = bay_json_new();
+        bay_json_object(context, NULL);
+        bay_json_text_str(context, "d", (bay_str){text, len});
+        bay_json_end(context);
+        assert_int_equal(
+            bay_client_complete_json(client, "greet", "who", "a", context, &reply, &diag),
+            more == 0 ? BAY_OK : BAY_ERR_REMOTE);
+        if (more == 0) {
+            bay_reply_free(reply);
+        }
+    }
+    assert_non_null(strstr(diag.text, "context.arguments is larger than 1 MiB"));
+    free(text);
+    bay_client_close(client);
+    bay_server_free(server);
 }
 
 static void bad_settings_of_a_request_are_told(void **state)
@@ -347,6 +395,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_server_is_refused),
         cmocka_unit_test(every_revision_works),
+        cmocka_unit_test(a_context_above_its_bound_is_refused),
         cmocka_unit_test(bad_settings_of_a_request_are_told),
         cmocka_unit_test(clients_of_one_server_share_its_loop),
         cmocka_unit_test(a_close_ends_what_is_open),

@@ -278,6 +278,74 @@ static void completion_gives_at_most_a_hundred(void **state)
     rig_stop(&on);
 }
 
+/* The values of "b" and of "a" in the context, where "" is none. */
+static void complete_by_context(bay_call *call, void *user)
+{
+    (void)user;
+    bay_str other = bay_call_context(call, "b");
+    bay_result *result = bay_result_new(call);
+    bay_result_value_str(result, other.at != NULL ? other : STR("none"));
+    bay_result_value_str(result, bay_call_context(call, "c"));
+    bay_result_value_str(result, bay_call_context(call, NULL));
+    bay_call_finish(call, result);
+}
+
+static const char *complete_in(rig *on, const char *context)
+{
+    char params[512];
+    (void)snprintf(params, sizeof(params),
+                   "\"ref\":{\"type\":\"ref/prompt\",\"name\":\"p\"},"
+                   "\"argument\":{\"name\":\"a\",\"value\":\"\"}%s",
+                   context);
+    return rig_ask(on, "completion/complete", params);
+}
+
+/* Is the context there to be read in this revision? It came with 2025-06-18. */
+static bool has_context(const char *revision)
+{
+    return strcmp(revision, "2025-06-18") >= 0;
+}
+
+static void completion_has_a_context(void **state)
+{
+    (void)state;
+    rig on;
+    bay_server *server = new_server();
+    bay_server_prompt(server, "p", NULL,
+                      (const bay_field[]){{.name = "a", .type = BAY_TYPE_STRING}, {0}}, reply_ok,
+                      NULL);
+    bay_server_completion(server, complete_by_context, NULL);
+    rig_start(&on, server);
+    static const char none[] = "{\"values\":[\"none\",\"\",\"\"],";
+    static const struct {
+        const char *context, *refusal; /* NULL: taken, as none */
+    } cases[] = {
+        {",\"context\":7", "context.arguments must be an object of strings; got: 7\""},
+        {",\"context\":{\"arguments\":[\"b\"]}",
+         "context.arguments must be an object of strings; got: [\\\"b\\\"]\""},
+        {",\"context\":{\"arguments\":{\"b\":\"x\",\"c\":7}}",
+         "context.arguments: the value must be a string, of: \\\"c\\\"\""},
+        {"", NULL},
+        {",\"context\":null", NULL},
+        {",\"context\":{}", NULL},
+        {",\"context\":{\"arguments\":null}", NULL},
+        {",\"context\":{\"arguments\":{\"B\":\"x\"}}", NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(all_revisions); i++) {
+        rig_client(&on, all_revisions[i]);
+        bool is_read = has_context(all_revisions[i]);
+        for (size_t k = 0; k < ARRAY_LEN(cases); k++) {
+            const char *refusal = is_read ? cases[k].refusal : NULL;
+            const char *said = complete_in(&on, cases[k].context);
+            assert_has(said, refusal != NULL ? "{\"code\":-32602," : none);
+            assert_has(said, refusal != NULL ? refusal : "");
+        }
+        assert_has(complete_in(&on, ",\"context\":{\"arguments\":{\"b\":\"x\\u0041\"}}"),
+                   is_read ? "{\"values\":[\"xA\",\"\",\"\"]," : none);
+    }
+    rig_stop(&on);
+}
+
 /* ---- lists */
 
 #define ICONS "[{\"src\":\"https://x.example/i.png\",\"sizes\":[\"48x48\"]}]"
@@ -380,6 +448,7 @@ int main(void)
         cmocka_unit_test(subscribers_hear_of_updates),
         cmocka_unit_test(prompts_are_put_together),
         cmocka_unit_test(completion_gives_at_most_a_hundred),
+        cmocka_unit_test(completion_has_a_context),
         cmocka_unit_test(lists_hold_every_member),
         cmocka_unit_test(what_is_not_there_is_not_declared),
     };
