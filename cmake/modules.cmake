@@ -131,7 +131,7 @@ bay_module(sdk module_base module_json module_wire module_net module_http module
 bay_module(agents module_base module_json module_wire module_net module_http module_store module_auth module_call module_front module_mcp module_a2a module_mcp_transport module_a2a_transport module_sdk)
 bay_module(config module_base module_json module_wire module_net module_auth module_policy module_oauth module_mcp module_a2a PkgConfig::YAML)
 bay_module(upstream module_base module_wire module_net module_http module_auth module_call module_oauth module_mcp module_mcp_transport module_config)
-bay_module(catalog module_base module_json module_wire module_net module_auth module_trust module_upstream)
+bay_module(catalog module_base module_json module_wire module_net module_auth module_trust module_mcp module_upstream)
 bay_module(sessions module_base module_net module_rpc module_store module_auth module_mcp module_config)
 bay_module(endpoint module_base module_json module_wire module_net module_rpc module_auth module_mcp module_catalog module_sessions)
 bay_module(tasks module_base module_json module_net module_mcp module_upstream module_sessions module_endpoint)

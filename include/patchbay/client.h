@@ -258,8 +258,10 @@ BAY_API size_t bay_list_count(const bay_list *list);
 BAY_API bay_str bay_list_name(const bay_list *list, size_t index);
 BAY_API bay_str bay_list_title(const bay_list *list, size_t index); /* or its name */
 BAY_API bay_str bay_list_description(const bay_list *list, size_t index);
-BAY_API bay_str bay_list_uri(const bay_list *list, size_t index);     /* or the template */
-BAY_API bay_str bay_list_json(const bay_list *list, size_t index);    /* the entry, byte for byte */
+BAY_API bay_str bay_list_uri(const bay_list *list, size_t index); /* or the template */
+/* The entry, byte for byte, but for icons that are neither https: URLs nor data: URIs of images:
+ * those are left out. */
+BAY_API bay_str bay_list_json(const bay_list *list, size_t index);
 BAY_API bay_value bay_list_value(const bay_list *list, size_t index); /* the same, to be read */
 /* Which has this name, or URI? count: none. */
 BAY_API size_t bay_list_find(const bay_list *list, const char *name);

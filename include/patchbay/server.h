@@ -42,7 +42,8 @@ BAY_API void bay_server_free(bay_server *server); /* NULL is fine; not while it 
 BAY_API void bay_server_title(bay_server *server, const char *title);
 BAY_API void bay_server_instructions(bay_server *server, const char *text);
 BAY_API void bay_server_website(bay_server *server, const char *url);
-/* A JSON array of icons: [{"src":"https://…","mimeType":"image/png","sizes":["48x48"]}]. */
+/* A JSON array of icons: [{"src":"https://…","mimeType":"image/png","sizes":["48x48"]}]. Each is an
+ * https: URL or a data: URI of an image; so are those of tools, resources and prompts. */
 BAY_API void bay_server_icons(bay_server *server, const char *json);
 /* Lines about this server go there, in place of bay_log_to's sink. */
 BAY_API void bay_server_log_to(bay_server *server, bay_log_level most_verbose, bay_log_fn sink,

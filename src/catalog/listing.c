@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "catalog/older_tools.h"
+#include "mcp/icons.h"
 #include "upstream/told.h"
 #include "json/build.h"
 
@@ -170,12 +171,37 @@ static bool is_misshapen(const listing_fetch *fetch, json_val value, char *out_w
     return true;
 }
 
-/* One item of a page. */
-static bay_err listing_add(listing_fetch *fetch, json_val value)
+/* mcp 2025-11-25 basic, Icons: some sources must not be shown. The icon is left out, not the item. */
+static bay_err leave_out_icons(listing_fetch *fetch, json_val sent, json_val *out)
 {
+    char text[COMPLAINT_BYTES];
+    json_builder made;
+    if (mcp_icons_are_safe(sent)) {
+        *out = sent;
+        return BAY_OK;
+    }
+    (void)snprintf(
+        text, sizeof(text),
+        "an icon of %.*s was left out: %.*s: it is neither an https: URL nor a data: URI of "
+        "an image",
+        BAY_STR(kinds[fetch->kind].result_key),
+        BAY_STR(str_head(json_raw(json_get(sent, STR("name"))), 100)));
+    (void)complain(fetch, text, "");
+    mcp_icons_put_safe(json_builder_init(&made, &fetch->next->memory, LISTING_MAX_BYTES), sent);
+    return json_builder_end(&made, out);
+}
+
+/* One item of a page. */
+static bay_err listing_add(listing_fetch *fetch, json_val sent)
+{
+    json_val value;
     listing *into = fetch->next;
-    listing_item item = {.value = value, .raw = json_raw(value)};
-    bay_err err = json_pick(value, &kinds[fetch->kind].item_key, 1, &item.key_val, NULL);
+    bay_err err = leave_out_icons(fetch, sent, &value);
+    if (err != BAY_OK) {
+        return err;
+    }
+    listing_item item = {.sent = sent, .value = value, .raw = json_raw(value)};
+    err = json_pick(value, &kinds[fetch->kind].item_key, 1, &item.key_val, NULL);
     if (err == BAY_ERR_DUPLICATE) {
         return leave_out(fetch, (bay_str){"", 0}, "it has two names");
     }
@@ -217,8 +243,8 @@ void listing_check(listing *self, listing_kind kind, trust_pins *pins, bay_str s
     for (size_t i = 0; self != NULL && pins != NULL && i < self->count; i++) {
         listing_item *item = &self->items[i];
         if (item->checked.cell == NULL) {
-            trust_pins_check(pins, server, false, kinds[kind].pinned, item->key, item->value,
-                             now_ms, &item->checked);
+            trust_pins_check(pins, server, false, kinds[kind].pinned, item->key, item->sent, now_ms,
+                             &item->checked);
         }
     }
 }

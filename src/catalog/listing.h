@@ -34,7 +34,8 @@ typedef enum listing_tasks {
 
 typedef struct listing_item {
     bay_str key;            /* decoded name, URI or template */
-    json_val value;         /* the item */
+    json_val sent;          /* as the server sent it: what is pinned, scanned and graded */
+    json_val value;         /* the item, without icons that nobody may show */
     json_val key_val;       /* where it stands in the item's bytes */
     bay_str raw;            /* the item, byte for byte */
     mcp_param_table params; /* tools: the header fields that mirror arguments */

@@ -175,7 +175,7 @@ static bay_err take_lists(grading *self, const worker_upstream *of)
         self->lists[kind] = current != NULL ? listing_ref(current) : NULL;
         for (size_t i = 0; err == BAY_OK && current != NULL && i < current->count; i++) {
             const listing_item *item = &current->items[i];
-            err = trust_definitions_add(&self->definitions, kinds[kind], item->key, item->value);
+            err = trust_definitions_add(&self->definitions, kinds[kind], item->key, item->sent);
         }
     }
     bay_str about = upstream_instructions(of->upstream);

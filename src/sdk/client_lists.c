@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "mcp/icons.h"
 #include "sdk/client_parts.h"
 #include "json/build.h"
 
@@ -335,7 +336,17 @@ static bay_err take_entries(fetch *self, json_val entries, const char **out_why)
             *out_why = "too many entries";
             return BAY_ERR_LIMIT;
         }
-        json_put_val(&self->entries.writer, iter.value);
+        if (mcp_icons_are_safe(iter.value)) {
+            json_put_val(&self->entries.writer, iter.value);
+        } else {
+            LOG(LOG_WARN, "client",
+                "an icon was left out of %s: %.*s: it is neither an https: URL nor a data: URI of "
+                "an "
+                "image",
+                kinds[kind_index(self->kind)].method,
+                BAY_STR(str_head(json_raw(json_get(iter.value, STR("name"))), 200)));
+            mcp_icons_put_safe(&self->entries.writer, iter.value);
+        }
     }
     bay_err err = self->entries.text.err;
     *out_why = err == BAY_ERR_LIMIT ? "the list is too large" : "out of memory";

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/str.h"
+#include "mcp/icons.h"
 #include "sdk/server_parts.h"
 
 void bay_server_title(bay_server *self, const char *title)
@@ -38,6 +39,9 @@ const char *sdk_icons_fault(json_val icons)
             (sizes != JSON_MISSING && sizes != JSON_ARRAY)) {
             return "an icon is an object with the string \"src\", and \"mimeType\" (a string) and "
                    "\"sizes\" (an array) if wanted";
+        }
+        if (!mcp_icon_is_safe(iter.value)) {
+            return "the \"src\" of an icon must be an https: URL, or a data: URI of an image";
         }
     }
     return NULL;

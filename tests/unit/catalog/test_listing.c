@@ -297,6 +297,42 @@ static void a_misshapen_or_endlessly_nested_item_costs_itself_only(void **state)
     finish(&self);
 }
 
+/* An icon from elsewhere than https: and data:image/ is left out, however it is escaped; the item
+ * stays, with its other icons. What the pins see is what the server sent. */
+static void an_unsafe_icon_is_left_out_and_not_its_tool(void **state)
+{
+    static const char *const bad[] = {"{'src':'javascript:alert(1)'}",
+                                      "{'src':'java\\u0073cript:alert(1)','sizes':['1x1']}",
+                                      "{'src':'data:text/html;base64,PHA+'}",
+                                      "{'src':'http://x.example/i.png'}",
+                                      "{'src':'HTTPS//x.example'}",
+                                      "{'src':'https://'}"};
+    stage self;
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        char text[600];
+        begin(&self, LISTING_TOOLS);
+        listing_fetch_start(&self.fetch, 1000);
+        (void)snprintf(
+            text, sizeof(text),
+            "{'tools':[{'icons' : [%s],'name':'a','n':1.50},{'name':'b','icons':[{'src':"
+            "'data:image/png,x'},%s, {'src':'https:\\/\\/x'}]},{'icons':[] ,'name':'c'}]}",
+            bad[i], bad[i]);
+        fake_result(self.server, text);
+        assert_non_null(self.fetch.current);
+        const listing_item *items = self.fetch.current->items;
+        assert_int_equal(self.fetch.current->count, 3);
+        assert_text(items[0].raw, "{\"name\":\"a\",\"n\":1.50}");
+        assert_text(items[0].key, "a");
+        assert_ptr_equal(json_raw(items[0].key_val).at, items[0].raw.at + strlen("{\"name\":"));
+        assert_false(json_is(json_get(items[0].sent, STR("icons")), JSON_MISSING));
+        assert_text(items[1].raw, "{\"name\":\"b\",\"icons\":[{\"src\":\"data:image/png,x\"},"
+                                  "{\"src\":\"https:\\/\\/x\"}]}");
+        assert_text(items[2].raw, "{\"icons\":[] ,\"name\":\"c\"}");
+        finish(&self);
+    }
+}
+
 /* The schema of every revision demands a name beside the URI. */
 static void a_resource_without_a_name_costs_itself_only(void **state)
 {
@@ -450,6 +486,7 @@ int main(void)
         cmocka_unit_test(only_a_server_says_that_its_tool_may_run_twice),
         cmocka_unit_test(a_resource_without_a_name_costs_itself_only),
         cmocka_unit_test(broken_header_annotations_cost_the_tool),
+        cmocka_unit_test(an_unsafe_icon_is_left_out_and_not_its_tool),
         cmocka_unit_test(a_misshapen_or_endlessly_nested_item_costs_itself_only),
         cmocka_unit_test(all_pages_are_fetched_with_the_cursor_as_it_came),
         cmocka_unit_test(a_missing_method_means_none),

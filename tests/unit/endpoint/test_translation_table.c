@@ -217,7 +217,8 @@ static void results_are_said_in_the_clients_words(void **state)
 /* ---- definitions ----------------------------------------------------------------------------- */
 
 #define DRESSED                                                                                    \
-    "'title':'T','icons':[{'src':'x:i'}],'annotations':{'readOnlyHint':true,'x':1.0},'execution':" \
+    "'title':'T','icons':[{'src':'https://"                                                        \
+    "i'}],'annotations':{'readOnlyHint':true,'x':1.0},'execution':"                                \
     "{'taskSupport':'forbidden'},'_meta':{'k':1.0},'inputSchema':{'type':'object','$defs':{}}"
 #define PLAIN_OUT "'outputSchema':{'type':'object','properties':{}}"
 #define FREE_OUT "'outputSchema':{'type':'array'}"

@@ -136,7 +136,9 @@ static void pages(peer *self, const peer_message *message)
                   "{\"name\":\"a\",\"annotations\":{\"title\":\"A\"}}],\"nextCursor\":"
                   "\"two\\\"\"}");
     } else if (peer_is(message, "prompts/list")) {
-        peer_result(self, message, "", "{\"prompts\":[{\"name\":\"p\"}]}");
+        peer_result(self, message, "",
+                    "{\"prompts\":[{\"icons\":[{\"src\":\"javascript:1\"},{\"src\" : "
+                    "\"https:\\/\\/x\"}],\"name\":\"p\"}]}");
     } else if (peer_is(message, "resources/list")) {
         peer_result(self, message, "", "{\"resources\":[{\"uri\":\"x:a\",\"name\":\"r\"}]}");
     } else if (peer_is(message, "resources/templates/list")) {
@@ -174,6 +176,8 @@ static void all_pages_are_one_list(void **state)
     assert_int_equal(peer_count(&server, "POST tools/list"), 4);
     made = list_of(client, BAY_KIND_PROMPTS);
     assert_str(bay_list_title(made, 0), "p");
+    assert_str(bay_list_json(made, 0),
+               "{\"name\":\"p\",\"icons\":[{\"src\" : \"https:\\/\\/x\"}]}");
     bay_list_free(made);
     made = list_of(client, BAY_KIND_RESOURCES);
     assert_str(bay_list_uri(made, 0), "x:a");

@@ -71,7 +71,7 @@ static bay_server *set_up(void)
     bay_tool_title(tool, "title");
     bay_tool_output_schema(tool, "{\"type\":\"object\"}");
     bay_tool_annotations(tool, "{\"readOnlyHint\":true}");
-    bay_tool_icons(tool, "[{\"src\":\"x:icon\"}]");
+    bay_tool_icons(tool, "[{\"src\":\"https://i\"}]");
     bay_tool_meta(tool, "{\"x.example/a\":1}");
     bay_tool_ui(tool, "ui://a");
     bay_tool_visibility(tool, "app");
@@ -81,7 +81,7 @@ static bay_server *set_up(void)
     bay_resource_annotations(resource, "{\"priority\":1,\"lastModified\":\"2025\"}");
     bay_server_ui(server, "ui://a", "a", "<p>", "{\"csp\":{}}");
     bay_server_website(server, "x:a");
-    bay_server_icons(server, "[{\"src\":\"x:icon\"}]");
+    bay_server_icons(server, "[{\"src\":\"https://i\"}]");
     bay_server_extension(server, "x.example/a", "{\"a\":1}");
     bay_server_method(server, "example/method", reply_nothing, NULL);
     bay_server_template(server, "y:{a}", "a", "d", "text/plain", read_variable, NULL);

@@ -190,6 +190,26 @@ static void details_that_are_wrong_are_told(void **state)
     server = bay_server_new("s", "1");
     bay_tool_icons(bay_server_tool_schema(server, "t", NULL, NULL, reply_ok, NULL), "[7]");
     expect_error(server, "tool \"t\": an icon is an object");
+    static const char *const sources[] = {"javascript:alert(1)",
+                                          "JavaScript\\u003aalert(1)",
+                                          "data:text/html,<script>",
+                                          "data:image/",
+                                          "http://x.example",
+                                          "https:x.example",
+                                          " https://x.example",
+                                          "file:///i.png",
+                                          ""};
+    for (size_t i = 0; i < ARRAY_LEN(sources); i++) {
+        char icons[200];
+        (void)snprintf(icons, sizeof(icons), "[{\"src\":\"HTTPS://x.example/i\"},{\"src\":\"%s\"}]",
+                       sources[i]);
+        server = bay_server_new("s", "1");
+        bay_tool_icons(bay_server_tool_schema(server, "t", NULL, NULL, reply_ok, NULL), icons);
+        expect_error(server, "tool \"t\": the \"src\" of an icon must be an https: URL");
+    }
+    server = bay_server_new("s", "1");
+    bay_server_icons(server, "[{\"src\":\"ftp://x.example\"}]");
+    expect_error(server, "bay_server_icons: the \"src\" of an icon must be");
     server = bay_server_new("s", "1");
     bay_tool_meta(bay_server_tool_schema(server, "t", NULL, NULL, reply_ok, NULL), "[]");
     expect_error(server, "tool \"t\": the _meta must be a JSON object");
