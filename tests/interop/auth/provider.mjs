@@ -1,7 +1,7 @@
 // The identity provider of these tests: oidc-provider on a free loopback port. It has code + PKCE, refresh
 // tokens, client credentials, device codes, introspection, revocation, DPoP, registration, client metadata
 // documents and resource indicators; token exchange and JWT bearer are small grants of this file. There is no page to click: a login
-// is whoever `login_hint` names ("ann" without), and consent is given, unless the hint is "nobody" (denied).
+// is whoever `login_hint` names (without, `idp.options.who`, else "ann"), and consent is given, unless the hint is "nobody" (denied).
 //
 //   import { startProvider } from './provider.mjs';
 //   const idp = await startProvider({ algorithm: 'ES256', opaque: false });
@@ -115,9 +115,9 @@ function configuration(options, keys) {
 }
 
 // Logs in whoever the request hints at, and consents to everything it asks for.
-async function interact(provider, request, response) {
+async function interact(provider, options, request, response) {
     const { prompt, params, session, grantId } = await provider.interactionDetails(request, response);
-    const hint = params.login_hint ?? 'ann';
+    const hint = params.login_hint ?? options.who ?? 'ann';
     if (hint === 'nobody') {
         return provider.interactionFinished(request, response,
             { error: 'access_denied', error_description: 'the user said no' }, { mergeWithLastSubmission: false });
@@ -153,7 +153,7 @@ export async function startProvider(given = {}) {
     server.on('request', (request, response) => {
         requests.push(`${request.method} ${request.url.split('?')[0]}`);
         if (!request.url.startsWith('/interaction/')) return void serve(request, response);
-        interact(provider, request, response).catch((error) => {
+        interact(provider, options, request, response).catch((error) => {
             response.statusCode = 500;
             response.end(String(error));
         });

@@ -1,4 +1,5 @@
-// A gateway that is an authorization server in front of the provider, with one server of the examples.
+// A gateway that is an authorization server in front of the provider, with one server of the examples, and what
+// `more` (at, idp) adds to its configuration.
 //
 //   const gateway = await startProxy();
 //   gateway.base, gateway.log, await gateway.stop()
@@ -24,7 +25,7 @@ export async function register(url, metadata) {
     return response.json();
 }
 
-export async function startProxy() {
+export async function startProxy(more = () => ({})) {
     const build = process.env.BAY_BUILD_DIR;
     const at = mkdtempSync(join(tmpdir(), 'patchbay-proxy-'));
     const idp = await startProvider();
@@ -32,10 +33,11 @@ export async function startProxy() {
     const web = await register(`${idp.issuer}/reg`, { redirect_uris: [`${base}/login/callback`],
         grant_types: ['authorization_code'], response_types: ['code'], token_endpoint_auth_method: 'client_secret_basic' });
     const file = join(at, 'patchbay.json');
+    const added = await more(at, idp);
     writeFileSync(file, JSON.stringify({ listen: base.slice(7), auth: { issuers: { idp: { url: idp.issuer } },
         login: { issuer: 'idp', clientId: web.client_id, clientSecret: web.client_secret },
         proxy: { enabled: true, scopes: ['weather:read', 'weather:write'] } },
-        mcpServers: { weather: { command: join(build, 'examples', 'weather') } } }));
+        ...added, mcpServers: { weather: { command: join(build, 'examples', 'weather') }, ...added.mcpServers } }));
     const child = spawn(join(build, 'patchbay'), ['serve', '-c', file], { stdio: ['ignore', 'inherit', 'pipe'] });
     const self = { base, idp, log: '' };
     const kill = () => child.kill('SIGKILL');

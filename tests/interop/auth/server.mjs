@@ -1,5 +1,6 @@
 // A protected MCP server: the TypeScript SDK's own, with its own check of bearer tokens, which are JWTs of the
-// provider's. With `dpop` it takes bound tokens only, and checks their proofs (RFC 9449) by jose.
+// provider's. With `dpop` it takes bound tokens only, and checks their proofs (RFC 9449) by jose; with `open` it asks
+// for tokens only where a tool is called.
 import { createHash } from 'node:crypto';
 
 import { mcpAuthMetadataRouter } from '@modelcontextprotocol/sdk/server/auth/router.js';
@@ -31,7 +32,7 @@ async function checkProof(request, origin, claims, seen) {
     if (!is_good) throw new InvalidTokenError('the proof is not good');
 }
 
-export async function startServer(idp, { dpop = false } = {}) {
+export async function startServer(idp, { dpop = false, open = false } = {}) {
     const app = express();
     const http = await new Promise((resolve) => { const it = app.listen(0, '127.0.0.1', () => resolve(it)); });
     const origin = `http://127.0.0.1:${http.address().port}`;
@@ -51,6 +52,7 @@ export async function startServer(idp, { dpop = false } = {}) {
     };
     const bearer = requireBearerAuth({ verifier: { verifyAccessToken: verify }, requiredScopes: ['weather:read'],
         resourceMetadataUrl: metadata });
+    const calls = (request, response, next) => (request.body?.method === 'tools/call' ? bearer(request, response, next) : next());
     const bound = async (request, response, next) => {
         try {
             request.auth = await verify((request.headers.authorization ?? '').split(' ')[1] ?? '');
@@ -65,7 +67,7 @@ export async function startServer(idp, { dpop = false } = {}) {
         oauthMetadata: await (await fetch(`${idp.issuer}/.well-known/oauth-authorization-server`)).json() }));
     app.use(express.json());
     app.use((request, response, next) => { tokens.add(request.headers.authorization ?? ''); next(); });
-    app.post('/mcp', dpop ? bound : bearer, async (request, response) => {
+    app.post('/mcp', dpop ? bound : open ? calls : bearer, async (request, response) => {
         const wants = request.body?.params?.name === 'write' && request.body.method === 'tools/call';
         if (wants && !request.auth.scopes.includes('weather:write')) {
             response.set('WWW-Authenticate', `Bearer error="insufficient_scope", scope="weather:write", resource_metadata="${metadata}"`);
