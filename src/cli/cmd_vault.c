@@ -257,21 +257,25 @@ static void revoke_tokens(vault_work *self, const vault_row *row)
 {
     static const oauth_authority_events events = {.settled = on_revoked};
     const config_server *server = config_server_find(self->settings, row->server);
+    const config_agent *agent = config_agent_find(self->settings, row->server);
+    bool is_server = server != NULL && server->url.len > 0; /* an agent's skills have no URL */
     oauth_authority *authority = NULL;
     revocation over = {.is_settled = false};
-    if (server == NULL) {
+    if (!is_server && agent == NULL) {
         cli_say("%.*s is not in the configuration any more: its tokens are removed, not revoked",
                 BAY_STR(row->server));
         return;
     }
+    const config_credentials *client = is_server ? &server->credentials : &agent->credentials;
     oauth_authority_options options = {
         .client = {.grant = OAUTH_STORED,
-                   .url = server->url,
-                   .identity = {.id = server->credentials.client_id,
-                                .secret = server->credentials.client_secret},
+                   .url = is_server             ? server->url
+                          : agent->card.len > 0 ? agent->card
+                                                : agent->url,
+                   .identity = {.id = client->client_id, .secret = client->client_secret},
                    .is_modern_only = true},
-        .allow = server->credentials.allow.at,
-        .allow_count = server->credentials.allow.count,
+        .allow = client->allow.at,
+        .allow_count = client->allow.count,
     };
     bay_err err =
         oauth_authority_new(self->rows.loop, &options, &events, &over, &authority, &over.fault);

@@ -351,16 +351,21 @@ static void tokens_in_files(void **state)
 
 #define KEYS "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 
-static void write_config(const rig *self, const char *path, const char *keys)
+static void write_config_of(const rig *self, const char *path, const char *keys, const char *kind)
 {
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     fprintf(
         file,
         "{\"store\":\"%s/store\",%s\"auth\":{\"issuers\":{\"i\":{\"url\":\"https://i.example\"}}},"
-        "\"mcpServers\":{\"s\":{\"url\":\"%s\",\"credentials\":{\"grant\":\"user\"}}}}",
-        self->state, keys, self->server.url);
+        "\"%s\":{\"s\":{\"url\":\"%s\",\"credentials\":{\"grant\":\"user\"}}}}",
+        self->state, keys, kind, self->server.url);
     fclose(file);
+}
+
+static void write_config(const rig *self, const char *path, const char *keys)
+{
+    write_config_of(self, path, keys, "mcpServers");
 }
 
 static int grant(const rig *on, run *self, const char *config, const char *user)
@@ -405,6 +410,18 @@ static void a_login_for_a_user_of_the_gateway(void **state)
     assert_int_equal(RUN(&self, &one, "vault", "list", "-c", path), 0);
     assert_null(strstr(one.text, id));
     assert_non_null(strchr(one.text, '\n'));
+    /* of an agent as well */
+    assert_int_equal(grant(&self, &one, path, "dan"), 0);
+    write_config_of(&self, path, "\"keys\":[\"" KEYS "\"],", "agents");
+    assert_int_equal(RUN(&self, &one, "vault", "list", "-c", path), 0);
+    const char *dan = strstr(one.text, "  s  dan");
+    assert_non_null(dan);
+    while (dan > one.text && dan[-1] != '\n') {
+        dan--;
+    }
+    snprintf(id, sizeof(id), "%.12s", dan);
+    assert_int_equal(RUN(&self, &one, "vault", "revoke", id, "-c", path), 0);
+    assert_int_equal(self.server.revocations, 2);
     /* what other keys sealed is counted, and not shown */
     write_config(
         &self, path,
