@@ -131,6 +131,31 @@ static void a_missing_doubled_or_moved_line_is_found(void **state)
     buf_fini(&text);
 }
 
+/* Who changes a line and makes its hash anew is found at the next one. */
+static void a_line_made_anew_is_found_behind_it(void **state)
+{
+    buf text;
+    buf other;
+    audit_chain chain = {0};
+    audit_fault fault;
+    (void)state;
+    make(&text);
+    buf_init(&other, TEXT_BYTES);
+    for (size_t i = 0; i < 2; i++) {
+        bay_str body = str_of(i == 1 ? "\"kind\":\"call\",\"n\":9" : bodies[i]);
+        assert_int_equal(audit_chain_append(&chain, body, is_opening(i), &other), BAY_OK);
+    }
+    bay_str rest = buf_view(&text);
+    for (size_t i = 0; i < 2; i++) {
+        rest = str_from(rest, str_find(rest, '\n') + 1);
+    }
+    buf_str(&other, rest);
+    assert_int_equal(check(buf_view(&other), &fault), 3);
+    assert_int_equal(fault, AUDIT_CHANGED);
+    buf_fini(&other);
+    buf_fini(&text);
+}
+
 /* The first lines were deleted with their part: what is left begins with an opening, or is none. */
 static void a_chain_begins_at_an_opening_alone(void **state)
 {
@@ -192,6 +217,7 @@ int main(void)
         cmocka_unit_test(a_whole_chain_is_good),
         cmocka_unit_test(every_changed_byte_is_found_at_its_line),
         cmocka_unit_test(a_missing_doubled_or_moved_line_is_found),
+        cmocka_unit_test(a_line_made_anew_is_found_behind_it),
         cmocka_unit_test(a_chain_begins_at_an_opening_alone),
         cmocka_unit_test(a_file_goes_on_from_its_last_line),
         cmocka_unit_test(a_line_has_a_maximum),
