@@ -192,6 +192,15 @@ static void check_audit(config_loader *loader, const config_node *node, const co
     }
 }
 
+static void check_metrics(config_loader *loader, const config_node *node, const config *self)
+{
+    const config_node *section = config_member(node, "metrics");
+    if (self->metrics.listen.len > 0 && !self->metrics.is_enabled) {
+        config_error(loader, section->line,
+                     "metrics.listen without metrics.enabled: write enabled: true, or remove it");
+    }
+}
+
 static void check_public_url(config_loader *loader, uint32_t line, const char *key, bay_str url)
 {
     uri parts;
@@ -251,6 +260,7 @@ void config_check_top(config_loader *loader, const config_node *node, const conf
     check_scan(loader, node, self);
     check_silence(loader, node, self);
     check_audit(loader, node, self);
+    check_metrics(loader, node, self);
     check_public_urls(loader, node, self);
     config_check_rules(loader, config_line_of(node, "a2a"), "a2a", "webhooks", self->a2a.webhooks);
     if (!is_whole) {

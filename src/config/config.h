@@ -138,6 +138,12 @@ typedef struct config_log {
 
 typedef enum config_on_failure { CONFIG_FAILURE_REFUSE, CONFIG_FAILURE_CONTINUE } config_on_failure;
 
+/* Counters and histograms of calls. */
+typedef struct config_metrics {
+    bool is_enabled;
+    bay_str listen; /* "": on the admin socket alone */
+} config_metrics;
+
 /* The audit: a record of each call in a file. */
 typedef struct config_audit {
     bay_str file;       /* "": there is none */
@@ -544,6 +550,7 @@ typedef struct config {
     config_list trusted_proxies;
     config_log log;
     config_audit audit;
+    config_metrics metrics;
     config_limits limits;
     config_timeouts timeouts;
     const config_server *servers; /* in the order of the file, disabled ones included */

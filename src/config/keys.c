@@ -30,6 +30,7 @@ static const char config_protocols[] = "auto|legacy|modern"
 #define CONFIG_STRUCT_IDEMPOTENCY policy_idempotency
 #define CONFIG_STRUCT_LOG config_log
 #define CONFIG_STRUCT_AUDIT config_audit
+#define CONFIG_STRUCT_METRICS config_metrics
 #define CONFIG_STRUCT_LIMITS config_limits
 #define CONFIG_STRUCT_TIMEOUTS config_timeouts
 #define CONFIG_STRUCT_SERVER config_server
@@ -86,6 +87,7 @@ const config_scope_row config_scopes[CONFIG_SCOPE_COUNT] = {
     SCOPE(IDEMPOTENCY, "policy.tools.PATTERN.idempotency"),
     SCOPE(LOG, "log"),
     SCOPE(AUDIT, "audit"),
+    SCOPE(METRICS, "metrics"),
     SCOPE(LIMITS, "limits"),
     SCOPE(TIMEOUTS, "timeouts"),
     SCOPE(SERVER, "mcpServers.NAME"),

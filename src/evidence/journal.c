@@ -14,6 +14,7 @@ struct journal {
     /* Guarded by `lock`. */
     buf ready;
     uint64_t dropped;
+    uint64_t dropped_ever;
     bool is_failing;
     bool is_ending;
 };
@@ -119,6 +120,17 @@ void journal_free(journal *self)
     mem_free(self);
 }
 
+uint64_t journal_dropped(journal *self)
+{
+    if (self == NULL) {
+        return 0;
+    }
+    pthread_mutex_lock(&self->lock);
+    uint64_t dropped = self->dropped_ever;
+    pthread_mutex_unlock(&self->lock);
+    return dropped;
+}
+
 /* ---- a lane ----------------------------------------------------------------------------------- */
 
 static void lane_late(void *argument)
@@ -198,6 +210,7 @@ void journal_lane_flush(journal_lane *self)
         to->ready.err = BAY_OK; /* what is in it stays */
     }
     to->dropped += self->dropped;
+    to->dropped_ever += self->dropped;
     self->is_failing = to->is_failing || !fits || self->dropped > 0;
     if (is_empty && to->ready.len > 0) {
         pthread_cond_signal(&to->changed);

@@ -38,6 +38,9 @@ bay_err journal_new(const journal_sink *sink, journal **out) BAY_MUST_CHECK;
 /* Hands everything over, waits for the thread and frees. The lanes are closed before. NULL is fine. */
 void journal_free(journal *self);
 
+/* Lines that were dropped so far. Any thread; 0 for NULL. */
+uint64_t journal_dropped(journal *self);
+
 /* One loop's part. Embedded in its owner. */
 typedef struct journal_lane {
     journal *journal; /* NULL: not open */

@@ -189,6 +189,19 @@ static bool is_of_this_machine(const http_exchange *exchange)
     return header_host_split(host, &name, &port) == BAY_OK && header_host_is_loopback(name);
 }
 
+bool admin_check_origin(http_exchange *exchange)
+{
+    if (is_of_a_page(exchange)) {
+        admin_refuse(exchange, 403, STR("pages of other origins may not use the admin API"));
+        return false;
+    }
+    if (!is_of_this_machine(exchange)) {
+        admin_refuse(exchange, 421, STR("Host must be localhost or a loopback address"));
+        return false;
+    }
+    return true;
+}
+
 /* What changes something is asked for in JSON, which no form of a page can send: nothing, or an
  * object without members; where the route takes one, what it says is the route's affair. */
 static bool is_plain_order(http_exchange *exchange, const admin_route *route)
@@ -224,12 +237,7 @@ static void on_request(void *user, http_exchange *exchange)
 {
     admin *self = user;
     const admin_route *route = NULL;
-    if (is_of_a_page(exchange)) {
-        admin_refuse(exchange, 403, STR("pages of other origins may not use the admin API"));
-        return;
-    }
-    if (!is_of_this_machine(exchange)) {
-        admin_refuse(exchange, 421, STR("Host must be localhost or a loopback address"));
+    if (!admin_check_origin(exchange)) {
         return;
     }
     /* Whoever is admitted runs as the user of this process or as root: he could end it, or change

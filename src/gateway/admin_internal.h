@@ -84,6 +84,12 @@ void admin_refuse(http_exchange *exchange, int status, bay_str text);
 /* As many jobs as there may be, or no memory. */
 void admin_refuse_busy(http_exchange *exchange);
 
+/* False after refusing it: a page of another origin, or by a name of another machine, which a browser
+ * may have been led to. */
+bool admin_check_origin(http_exchange *exchange);
+
+/* metrics.c */
+void admin_metrics(admin *self, http_exchange *exchange);
 /* admin_status.c */
 void admin_status(admin *self, http_exchange *exchange);
 /* admin_reload.c */

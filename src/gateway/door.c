@@ -53,7 +53,9 @@ static void door_record(void *user, const call_context *call, call_outcome how)
         BAY_STR(call->method), BAY_STR(str_head(call->shown, 256)), BAY_STR(server),
         BAY_STR(str_head(subject, 256)), evidence_outcome_text(how),
         (unsigned long long)(loop_now_ms(self->loop) - call->began_ms));
-    worker_evidence_record(&self->evidence, call, how);
+    if (self->evidence.of != NULL) {
+        worker_evidence_record(&self->evidence, call, how);
+    }
 }
 
 bool worker_client_address(void *user, const http_exchange *exchange, net_address *out)

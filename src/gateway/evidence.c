@@ -21,6 +21,8 @@ struct gateway_evidence {
     audit_file *file;
     journal *audit; /* NULL: there is none */
     journal *access;
+    metrics *metrics; /* NULL: nothing is counted */
+    uint64_t wall_started_ms;
     int access_descriptor; /* -1: none is open */
     uint64_t access_lost;
     log_pace access_pace;
@@ -110,7 +112,8 @@ bay_err gateway_evidence_new(const gateway_options *options, gateway_evidence **
 {
     bool is_audited = options->config->audit.file.len > 0;
     bool is_accessed = has_access(options);
-    if (!is_audited && !is_accessed) {
+    bool is_counted = options->config->metrics.is_enabled;
+    if (!is_audited && !is_accessed && !is_counted) {
         return BAY_OK;
     }
     gateway_evidence *self = mem_zalloc(sizeof(*self));
@@ -119,10 +122,14 @@ bay_err gateway_evidence_new(const gateway_options *options, gateway_evidence **
     }
     self->config = config_ref(options->config);
     self->access_descriptor = -1;
+    self->wall_started_ms = loop_time_ms();
     (void)snprintf(self->replica, sizeof(self->replica), "%016" PRIx64, rand_u64());
     bay_err err = is_audited ? open_audit(self, diag) : BAY_OK;
     if (err == BAY_OK && is_accessed) {
         err = open_access(self, diag);
+    }
+    if (err == BAY_OK && is_counted && metrics_new(&self->metrics) != BAY_OK) {
+        err = diag_set(diag, BAY_ERR_NOMEM, "out of memory");
     }
     if (err != BAY_OK) {
         gateway_evidence_free(self);
@@ -140,6 +147,7 @@ void gateway_evidence_free(gateway_evidence *self)
     journal_free(self->audit);
     journal_free(self->access);
     audit_file_close(self->file);
+    metrics_free(self->metrics);
     if (self->access_descriptor >= 0) {
         close(self->access_descriptor);
     }
@@ -153,6 +161,17 @@ bool gateway_evidence_refuses(const gateway_evidence *self)
            self->config->audit.on_failure == CONFIG_FAILURE_REFUSE;
 }
 
+bool gateway_evidence_write_metrics(gateway_evidence *self, bool is_open, buf *out)
+{
+    if (self == NULL || self->metrics == NULL) {
+        return false;
+    }
+    metrics_process process = {.wall_started_ms = self->wall_started_ms,
+                               .audit_dropped = journal_dropped(self->audit)};
+    metrics_write(self->metrics, &process, is_open, out);
+    return true;
+}
+
 bool gateway_evidence_is_same(const config *one, const config *other)
 {
     const config_audit *a = &one->audit;
@@ -160,17 +179,19 @@ bool gateway_evidence_is_same(const config *one, const config *other)
     return str_eq(a->file, b->file) && a->arguments == b->arguments &&
            a->part_bytes == b->part_bytes && a->keep_hours == b->keep_hours &&
            a->on_failure == b->on_failure && one->log.access == other->log.access &&
-           str_eq(one->log.access_file, other->log.access_file);
+           str_eq(one->log.access_file, other->log.access_file) &&
+           one->metrics.is_enabled == other->metrics.is_enabled &&
+           str_eq(one->metrics.listen, other->metrics.listen);
 }
 
 /* ---- one loop's part -------------------------------------------------------------------------- */
 
-void worker_evidence_open(worker_evidence *self, gateway_evidence *of, uint32_t index, loop *on,
-                          const seal_ring *const *ring)
+bay_err worker_evidence_open(worker_evidence *self, gateway_evidence *of, uint32_t index, loop *on,
+                             const seal_ring *const *ring)
 {
     *self = (worker_evidence){.of = of, .loop = index, .ring = ring};
     if (of == NULL) {
-        return;
+        return BAY_OK;
     }
     if (of->audit != NULL) {
         journal_lane_open(&self->audit, of->audit, on);
@@ -178,17 +199,20 @@ void worker_evidence_open(worker_evidence *self, gateway_evidence *of, uint32_t 
     if (of->access != NULL) {
         journal_lane_open(&self->access, of->access, on);
     }
+    return of->metrics != NULL ? metrics_lane_open(&self->metrics, of->metrics) : BAY_OK;
 }
 
 void worker_evidence_close(worker_evidence *self)
 {
     journal_lane_close(&self->audit);
     journal_lane_close(&self->access);
+    metrics_lane_close(&self->metrics);
     self->of = NULL;
 }
 
 void worker_evidence_tick(worker_evidence *self)
 {
+    metrics_lane_flush(&self->metrics);
     if (self->audit.is_failing) {
         journal_lane_flush(&self->audit);
     }
@@ -221,10 +245,7 @@ static void write_audit_line(worker_evidence *self, const evidence_record *recor
 
 void worker_evidence_record(worker_evidence *self, const call_context *call, call_outcome how)
 {
-    gateway_evidence *of = self->of;
-    if (of == NULL) {
-        return;
-    }
+    const gateway_evidence *of = self->of;
     char bytes[RECORD_ID_BYTES];
     buf id = {.at = bytes, .cap = sizeof(bytes), .max = sizeof(bytes)};
     buf_append(&id, of->replica, sizeof(of->replica) - 1);
@@ -234,6 +255,7 @@ void worker_evidence_record(worker_evidence *self, const call_context *call, cal
     buf_uint(&id, ++self->number);
     evidence_record record;
     evidence_record_make(call, how, buf_view(&id), loop_time_ms(), clock_ns(), &record);
+    metrics_lane_add(&self->metrics, &record);
     if (of->audit != NULL) {
         write_audit_line(self, &record);
     }

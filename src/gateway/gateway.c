@@ -140,6 +140,9 @@ bay_err gateway_new(const gateway_options *options, gateway **out, bay_diag *dia
         self->started_ms = self->loaded_ms = loop_now_ms(self->workers[0].loop);
         err = admin_open(self, diag);
     }
+    if (err == BAY_OK) {
+        err = gateway_metrics_open(self, diag);
+    }
     if (err != BAY_OK) {
         gateway_free(self);
         return err;
@@ -271,6 +274,7 @@ void gateway_free(gateway *self)
     }
     atomic_store(&self->is_over, true);
     admin_close(self->admin);
+    gateway_metrics_close(self->metrics);
     reload_abandon(self);
     for (uint32_t i = 0; i < self->worker_count; i++) {
         worker_end_endpoints(&self->workers[i]);

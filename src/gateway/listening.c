@@ -125,7 +125,7 @@ size_t gateway_later_keys(const gateway *self, const config *next,
         out[count++] = "admin";
     }
     if (!gateway_evidence_is_same(started, next)) {
-        out[count++] = "audit and log.access";
+        out[count++] = "audit, metrics and log.access";
     }
     if (self->pins != NULL && !str_eq(str_of(trust_pins_path(self->pins)), next->pins.file)) {
         out[count++] = "pins.file";

@@ -238,7 +238,10 @@ bay_err worker_init(worker *self, gateway *owner, uint32_t index, bay_diag *diag
     if (err != BAY_OK) {
         return diag_set(diag, err, "a worker could not be set up: %s", bay_err_text(err));
     }
-    worker_evidence_open(&self->evidence, owner->evidence, index, self->loop, &self->ring);
+    err = worker_evidence_open(&self->evidence, owner->evidence, index, self->loop, &self->ring);
+    if (err != BAY_OK) {
+        return diag_set(diag, err, "a worker could not be set up: %s", bay_err_text(err));
+    }
     http_client_options client = {.limits = http_client_default_limits};
     client.limits.connect_timeout_ms = self->config->timeouts.connect_ms;
     client.limits.connections_per_origin = self->config->limits.origin_connections;

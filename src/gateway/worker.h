@@ -20,6 +20,7 @@
 #include "tasks/task.h"
 
 typedef struct worker worker;
+typedef struct gateway_metrics gateway_metrics;
 
 /* What a reading brought that answers an announcement; of two the greater counts. */
 typedef enum worker_upstream_answer {
@@ -133,11 +134,12 @@ struct gateway {
     uint64_t loaded_ms;     /* when the configuration in force was loaded */
     char reload_error[600]; /* why the last reload failed; "": it did not */
     uint64_t reload_failed_ms;
-    struct admin *admin; /* NULL: none is listened on */
-    bool is_stopping;    /* worker 0's, and the two below */
-    bool is_reload_due;  /* asked for while one was under way */
-    bool is_told;        /* "started" */
-    bool is_list_due;    /* and "listed" is to follow */
+    struct admin *admin;      /* NULL: none is listened on */
+    gateway_metrics *metrics; /* NULL: no address of their own is listened on */
+    bool is_stopping;         /* worker 0's, and the two below */
+    bool is_reload_due;       /* asked for while one was under way */
+    bool is_told;             /* "started" */
+    bool is_list_due;         /* and "listed" is to follow */
 };
 
 /* worker.c */
@@ -283,6 +285,12 @@ void gateway_tell(gateway *self, const char *what);
 void worker_lists_ready(worker *self);
 /* Which worker owns the process of a server. */
 uint32_t worker_of_server(const gateway *self, bay_str name);
+
+/* metrics.c: the address of metrics, where one is configured; sets gateway.metrics. Before any loop
+ * runs, and after. */
+bay_err gateway_metrics_open(gateway *self, bay_diag *diag) BAY_MUST_CHECK;
+uint16_t gateway_metrics_port(const gateway *self); /* 0: there is none */
+void gateway_metrics_close(gateway_metrics *self);  /* NULL is fine */
 
 /* health.c: GET /healthz and /readyz. */
 void health_serve(http_exchange *exchange);

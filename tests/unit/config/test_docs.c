@@ -74,6 +74,7 @@ static void the_schema_is_json_and_knows_every_key(void **state)
                                      "/properties/idempotency",
         [CONFIG_SCOPE_LOG] = "/properties/log",
         [CONFIG_SCOPE_AUDIT] = "/properties/audit",
+        [CONFIG_SCOPE_METRICS] = "/properties/metrics",
         [CONFIG_SCOPE_LIMITS] = "/properties/limits",
         [CONFIG_SCOPE_TIMEOUTS] = "/properties/timeouts",
         [CONFIG_SCOPE_SERVER] = "/properties/mcpServers/additionalProperties",

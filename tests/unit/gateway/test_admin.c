@@ -129,6 +129,7 @@ static const struct cell {
     unsigned roles;
 } cells[] = {
     {"GET", "/v1/status", ADMIN_VIEWER | ADMIN_OPERATOR | ADMIN_APPROVER | ADMIN_ADMIN},
+    {"GET", "/metrics", ADMIN_VIEWER | ADMIN_OPERATOR | ADMIN_APPROVER | ADMIN_ADMIN},
     {"GET", "/v1/pins", ADMIN_VIEWER | ADMIN_OPERATOR | ADMIN_APPROVER | ADMIN_ADMIN},
     {"POST", "/v1/pins/approve", ADMIN_APPROVER | ADMIN_ADMIN},
     {"POST", "/v1/reload", ADMIN_OPERATOR | ADMIN_ADMIN},
@@ -175,6 +176,7 @@ static void a_get_changes_nothing(void **state)
     for (size_t i = 0; i < admin_route_count; i++) {
         bool is_get = str_eq(admin_routes[i].method, STR("GET"));
         assert_int_equal(is_get, admin_routes[i].handle == admin_status ||
+                                     admin_routes[i].handle == admin_metrics ||
                                      admin_routes[i].handle == admin_pins);
         assert_true(str_eq(admin_routes[i].method, STR("GET")) ||
                     (admin_routes[i].roles & ADMIN_VIEWER) == 0);
