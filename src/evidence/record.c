@@ -169,6 +169,19 @@ void evidence_write_members(const evidence_record *self, arguments_form form, ba
     }
 }
 
+void evidence_write_event(const char *kind, bay_str what, const char *outcome, uint64_t wall_ms,
+                          record_clock *clock, buf *out)
+{
+    json_writer writer = {.out = out, .depth = 1}; /* the object is the chain's */
+    put_time(&writer, clock, wall_ms);
+    json_key_lit(&writer, "kind");
+    json_put_word(&writer, str_of(kind));
+    json_key_lit(&writer, "what");
+    json_put_word(&writer, what);
+    json_key_lit(&writer, "outcome");
+    json_put_word(&writer, str_of(outcome));
+}
+
 void evidence_write_json(const evidence_record *self, record_clock *clock, buf *out)
 {
     json_writer writer;

@@ -45,6 +45,9 @@ void record_put_time(record_clock *cache, uint64_t wall_ms, buf *out);
 /* The members of a record in the audit, without braces and line ends. `clock`: of one thread. */
 void evidence_write_members(const evidence_record *self, arguments_form form, bay_str digest,
                             const seal_ring *ring, record_clock *clock, buf *out);
+/* The same of what was done to the gateway. `kind`, `outcome`: words; `what`: needs no escapes. */
+void evidence_write_event(const char *kind, bay_str what, const char *outcome, uint64_t wall_ms,
+                          record_clock *clock, buf *out);
 /* A line of the access log, without its end: for people, or one JSON object. */
 void evidence_write_text(const evidence_record *self, record_clock *clock, buf *out);
 void evidence_write_json(const evidence_record *self, record_clock *clock, buf *out);

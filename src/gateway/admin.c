@@ -260,9 +260,15 @@ static void on_request(void *user, http_exchange *exchange)
         admin_refuse(exchange, 503, STR("the gateway is ending"));
         return;
     }
-    if (str_eq(route->method, STR("GET")) || is_plain_order(exchange, route)) {
-        route->handle(self, exchange);
+    bool is_get = str_eq(route->method, STR("GET"));
+    if (!is_get && !is_plain_order(exchange, route)) {
+        return;
     }
+    if (!is_get) {
+        worker_evidence_event(&self->gateway->workers[0].evidence, "admin", route->path,
+                              "admitted");
+    }
+    route->handle(self, exchange);
 }
 
 /* ---- listening ------------------------------------------------------------------------------- */

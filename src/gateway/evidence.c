@@ -270,6 +270,16 @@ void worker_evidence_record(worker_evidence *self, const call_context *call, cal
     }
 }
 
+void worker_evidence_event(worker_evidence *self, const char *kind, bay_str what,
+                           const char *outcome)
+{
+    if (self->of != NULL && self->of->audit != NULL) {
+        buf *line = journal_lane_begin(&self->audit);
+        evidence_write_event(kind, what, outcome, loop_time_ms(), &self->clock, line);
+        journal_lane_end(&self->audit);
+    }
+}
+
 bool worker_evidence_admits(const worker_evidence *self, const call_context *call)
 {
     static const bool reads[CALL_KINDS] = {

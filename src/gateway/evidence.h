@@ -47,6 +47,9 @@ void worker_evidence_tick(worker_evidence *self);
 uint64_t (*worker_evidence_clock(const gateway_evidence *of))(void);
 /* Of a call that has ended; where something is told (`of`). */
 void worker_evidence_record(worker_evidence *self, const call_context *call, call_outcome how);
+/* What was done to the gateway, for the audit: see evidence_write_event. */
+void worker_evidence_event(worker_evidence *self, const char *kind, bay_str what,
+                           const char *outcome);
 /* False: it may change something, and no record of it can be kept. */
 bool worker_evidence_admits(const worker_evidence *self, const call_context *call);
 

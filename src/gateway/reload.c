@@ -476,6 +476,8 @@ static void keep_auth(reload *self)
 /* Whoever waits for a reload is told once; a callback may begin another. */
 static void reload_tell(gateway *owner, const reload_outcome *outcome)
 {
+    worker_evidence_event(&owner->workers[0].evidence, "config", STR("reload"),
+                          outcome->err == BAY_OK ? "in_force" : "refused");
     list told;
     list_link *link;
     list_init(&told);

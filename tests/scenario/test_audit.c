@@ -4,12 +4,14 @@
 
 #include <openssl/opensslv.h> /* a build without digests leaves this out */
 #include <sys/resource.h>
+#include <sys/un.h>
 
 #include "base/str.h"
 #include "evidence/audit_verify.h"
 
 static char audit_path[64];
 static char access_path[64];
+static char admin_folder[64];
 
 static int set_up(void **state)
 {
@@ -169,6 +171,42 @@ static void each_call_leaves_one_record(void **state)
     buf_fini(&access);
 }
 
+/* What operators do, and what comes of a reload; a reading leaves nothing. */
+static void what_is_done_to_the_gateway_is_recorded(void **state)
+{
+    static const char *const requests[] = {
+        "GET /v1/status HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "POST /v1/reload HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        "Content-Length: 0\r\n\r\n",
+    };
+    gateway_rig rig;
+    buf audit;
+    char more[160];
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    (void)state;
+    (void)snprintf(at.sun_path, sizeof(at.sun_path), "/tmp/audit.%d/admin.sock", (int)getpid());
+    (void)snprintf(more, sizeof(more), "'admin':{'listen':['unix:%s']},", at.sun_path);
+    (void)snprintf(admin_folder, sizeof(admin_folder), "/tmp/audit.%d", (int)getpid());
+    assert_int_equal(mkdir(admin_folder, 0700), 0);
+    open_rig(&rig, 1, more);
+    for (size_t i = 0; i < 2; i++) {
+        client one = {.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+        buf_init(&one.got, RIG_REPLY);
+        assert_int_equal(connect(one.fd, (struct sockaddr *)&at, sizeof(at)), 0);
+        assert_true(client_send(&one, requests[i]));
+        assert_int_equal(client_reply(&one), 200);
+        client_close(&one);
+    }
+    rig_close(&rig);
+    assert_int_equal(rmdir(admin_folder), 0);
+    (void)whole();
+    read_file(audit_path, &audit);
+    expect_lines(audit.at, "'kind':'admin'", 1);
+    expect_lines(audit.at, "'kind':'admin','what':'/v1/reload','outcome':'admitted'", 1);
+    expect_lines(audit.at, "'kind':'config','what':'reload','outcome':'in_force'", 1);
+    buf_fini(&audit);
+}
+
 static void set_largest(rlim_t bytes)
 {
     struct rlimit limit = {bytes, RLIM_INFINITY};
@@ -223,6 +261,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(each_call_leaves_one_record, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_done_to_the_gateway_is_recorded, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_room_for_the_record_calls_are_refused, set_up,
                                         tear_down),
     };
