@@ -151,11 +151,17 @@ static int open_path(const audit_file *self)
     return open(self->path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-/* The file gets the name of a part. */
+/* The file gets the name of a part, and never that of another one: a number that a torn first line
+ * says may be taken. The number of the last line is above those of all parts before. */
 static bool put_aside(audit_file *self)
 {
     char part[AUDIT_PATH_BYTES];
-    return audit_part_name(self->path, self->first_seq, part) && rename(self->path, part) == 0;
+    bool is_named = audit_part_name(self->path, self->first_seq, part);
+    if (is_named && access(part, F_OK) == 0) {
+        is_named = audit_part_name(self->path, self->chain.seq, part) && access(part, F_OK) != 0;
+        errno = EEXIST;
+    }
+    return is_named && rename(self->path, part) == 0;
 }
 
 /* The number of the first line of a file that is there; 0: it has none. */
@@ -235,6 +241,9 @@ static bay_err go_on(audit_file *self, const file_end *end, bay_diag *diag)
         return refuse_foreign(self->path, diag);
     }
     self->first_seq = first_seq_of(self->descriptor);
+    if (self->first_seq == 0) { /* its first line is torn: any number of its own keeps the order */
+        self->first_seq = self->chain.seq;
+    }
     self->bytes = end->bytes;
     end_torn_line(self, end->torn_bytes);
     if (!end->is_closed) {

@@ -107,6 +107,12 @@ static void put_principal(json_writer *out, const auth_principal *who)
     json_close_object(out);
 }
 
+/* As the caller wrote it; a URI may have a credential in it. */
+static bay_str name_of(const call_context *call)
+{
+    return arguments_text_is_secret(call->shown) ? STR("[redacted]") : call->shown;
+}
+
 static void put_what(json_writer *out, const evidence_record *self)
 {
     const call_context *call = self->call;
@@ -124,7 +130,7 @@ static void put_what(json_writer *out, const evidence_record *self)
     }
     if (call->shown.len > 0) {
         json_key_lit(out, "name");
-        put_text(out, call->shown, RECORD_NAME_BYTES);
+        put_text(out, name_of(call), RECORD_NAME_BYTES);
     }
 }
 
@@ -221,7 +227,7 @@ void evidence_write_text(const evidence_record *self, record_clock *clock, buf *
     put_shown(out, call->method);
     if (call->shown.len > 0) {
         buf_char(out, ' ');
-        put_shown(out, call->shown);
+        put_shown(out, name_of(call));
     } else if (self->server.len > 0) {
         buf_lit(out, " of ");
         put_shown(out, self->server);

@@ -182,16 +182,34 @@ static void an_end_out_of_order_is_told(void **state)
 }
 
 /* Killed while the first line was written. */
-static void a_first_line_may_be_cut(void **state)
+static void begin_behind(const char *torn)
 {
-    (void)state;
-    append("{\"seq\":1,\"prev");
-    audit_file *file = opened(0);
+    audit_file *file = opened(256); /* leaves a part, and a file that was begun */
+    assert_true(audit_file_write(file, STR(RECORD), 0));
+    audit_file_close(file);
+    assert_int_equal(unlink(path), 0);
+    append(torn);
+    file = opened(0);
     assert_true(audit_file_write(file, STR(RECORD), 0));
     audit_file_close(file);
     audit_verdict verdict = whole();
-    assert_int_equal(verdict.calls, 1);
-    assert_int_equal(verdict.torn_bytes, strlen("{\"seq\":1,\"prev"));
+    assert_int_equal(verdict.calls, 2);
+    assert_int_equal(verdict.torn_bytes, strlen(torn));
+    for (int i = 0; i < 2; i++) { /* put aside later, it keeps its place in the order */
+        file = opened(256);
+        assert_true(audit_file_write(file, STR(RECORD), 0));
+        assert_true(audit_file_write(file, STR(RECORD), 0));
+        audit_file_close(file);
+    }
+    assert_int_equal(whole().calls, 6);
+}
+
+/* One that says a number that an earlier part has, and one that says none. */
+static void a_first_line_may_be_cut(void **state)
+{
+    begin_behind("{\"seq\":1,\"prev");
+    assert_int_equal(set_up(state), 0);
+    begin_behind("{\"seq\":");
 }
 
 static void a_full_part_is_put_aside(void **state)
