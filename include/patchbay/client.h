@@ -82,6 +82,14 @@ typedef enum bay_transport {
     BAY_TRANSPORT_SSE_2024,
 } bay_transport;
 BAY_API void bay_client_options_transport(bay_client_options *options, bay_transport transport);
+/* Results of tools are checked against the outputSchema in the latest list of tools that the client
+ * has; results that say isError, and tools of no list, are not. */
+typedef enum bay_output_check {
+    BAY_OUTPUT_CHECK_WARN,   /* one that breaks it is logged, and returned */
+    BAY_OUTPUT_CHECK_REFUSE, /* the request fails with BAY_ERR_PROTOCOL, which says what breaks it */
+    BAY_OUTPUT_CHECK_OFF,
+} bay_output_check;
+BAY_API void bay_client_options_output(bay_client_options *options, bay_output_check check);
 /* Without progress for `idle_ms`, or in all after `total_ms`, a request fails with BAY_ERR_TIMEOUT
  * and the server is told. 0: the defaults, 60,000 and 600,000. */
 BAY_API void bay_client_options_timeout(bay_client_options *options, uint32_t idle_ms,

@@ -84,6 +84,9 @@ static bay_list *list_ref(bay_list *self)
 void bay_list_free(bay_list *self)
 {
     if (self != NULL && atomic_fetch_sub(&self->references, 1) == 1) {
+        for (size_t i = 0; self->has_outputs && i < self->count; i++) {
+            schema_free(self->entries[i].output);
+        }
         arena_fini(&self->memory);
         pthread_mutex_destroy(&self->lock);
         mem_free(self);
@@ -159,6 +162,11 @@ static mcp_shape_id shape_of_kind(bay_kind kind)
                                         : MCP_SHAPE_NONE;
 }
 
+static bool has_output(const list_entry *entry)
+{
+    return !json_is(json_get(entry->value, STR("outputSchema")), JSON_MISSING);
+}
+
 /* mcp 2026-07-28 server/tools, x-mcp-header: a tool that breaks the rules is left out */
 static bay_err read_entry(bay_list *self, json_val value, bool checks_headers)
 {
@@ -182,6 +190,7 @@ static bay_err read_entry(bay_list *self, json_val value, bool checks_headers)
         json_val hints = json_get(value, STR("annotations"));
         entry->may_repeat = json_true(json_get(hints, STR("readOnlyHint"))) ||
                             json_true(json_get(hints, STR("idempotentHint")));
+        self->has_outputs = self->has_outputs || has_output(entry);
     }
     if (checks_headers) {
         err = mcp_param_table_read(&entry->params, json_get(value, STR("inputSchema")),
@@ -663,7 +672,7 @@ bool sdk_lists_fetch_tools_for(bay_request *request)
     return true;
 }
 
-static const list_entry *known_tool(const bay_client *self, json_val name)
+static list_entry *known_tool(const bay_client *self, json_val name)
 {
     const bay_list *known = self->caches[kind_index(BAY_KIND_TOOLS)].list;
     for (size_t i = 0; known != NULL && i < known->count; i++) {
@@ -672,6 +681,14 @@ static const list_entry *known_tool(const bay_client *self, json_val name)
         }
     }
     return NULL;
+}
+
+list_entry *sdk_lists_output_of(const bay_client *self, json_val name)
+{
+    const bay_list *known = self->caches[kind_index(BAY_KIND_TOOLS)].list;
+    bool has_outputs = known != NULL && known->has_outputs && self->about->revision->structured;
+    list_entry *tool = has_outputs ? known_tool(self, name) : NULL;
+    return tool != NULL && has_output(tool) ? tool : NULL;
 }
 
 bool sdk_lists_tool_may_repeat(const bay_request *request)

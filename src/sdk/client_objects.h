@@ -15,6 +15,7 @@
 #include "mcp_transport/link.h"
 #include "net/loop.h"
 #include "patchbay/client.h"
+#include "schema/schema.h"
 #include "sdk/asker.h"
 #include "sdk/json_parts.h"
 
@@ -52,6 +53,7 @@ struct bay_client_options {
     char *directory;
     mcp_revision_id oldest, newest;
     bay_transport transport;
+    bay_output_check output_check;
     uint32_t idle_ms, total_ms;
     uint32_t attempts, longest_ms;
     bool has_no_cache;
@@ -205,6 +207,7 @@ typedef struct list_entry {
     json_val value;
     mcp_param_table params; /* tools: for Mcp-Param-* */
     bool may_repeat;        /* tools: readOnlyHint or idempotentHint, by the server's word */
+    schema *output;         /* client_output.c: compiled by the client's thread; NULL: not yet */
 } list_entry;
 
 struct bay_list {
@@ -215,6 +218,7 @@ struct bay_list {
     bay_document document; /* of all entries */
     list_entry *entries;
     size_t count;
+    bool has_outputs; /* tools: one has an outputSchema */
     bay_str *rejected;
     bay_str *rejected_names;
     size_t rejected_count;

@@ -156,6 +156,13 @@ void bay_client_options_transport(bay_client_options *options, bay_transport tra
     }
 }
 
+void bay_client_options_output(bay_client_options *options, bay_output_check check)
+{
+    if (options != NULL) {
+        options->output_check = check;
+    }
+}
+
 void bay_client_options_timeout(bay_client_options *options, uint32_t idle_ms, uint32_t total_ms)
 {
     if (options != NULL) {

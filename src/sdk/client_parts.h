@@ -8,6 +8,7 @@
  *   client_call.c     … and its rounds on the wire
  *   client_service.c  everything that is one word: call, read, subscribe …
  *   client_reply.c    views into what came back
+ *   client_output.c   results of tools against their schemas
  *   client_lists.c    paging, caches, tools that break the rules
  *   client_questions.c  what the server asks, in either way
  *   client_mrtr.c   "input required": the handlers' answers, and the next round
@@ -156,6 +157,14 @@ bool sdk_lists_fetch_tools_for(bay_request *request);
 bool sdk_lists_tool_may_repeat(const bay_request *request);
 bay_err sdk_lists_tool_params(bay_client *self, json_val name, const mcp_param_table **out,
                               bay_diag *diag) BAY_MUST_CHECK;
+
+/* The tool of that name in the latest list, if it has an outputSchema; else NULL. */
+list_entry *sdk_lists_output_of(const bay_client *self, json_val name);
+
+/* ---- client_output.c ------------------------------------------------------------------------- */
+
+/* False: the result breaks what the tool promised, and the request has failed over it. */
+bool sdk_output_admits(bay_request *request, json_val result);
 
 /* ---- client_options.c ------------------------------------------------------------------------ */
 

@@ -323,7 +323,7 @@ void sdk_request_succeed(bay_request *self, json_val result)
 {
     bay_reply *reply = NULL;
     bay_diag diag = {0};
-    if (self->item.phase == ASKER_ENDED) {
+    if (self->item.phase == ASKER_ENDED || !sdk_output_admits(self, result)) {
         return;
     }
     bay_err err = sdk_reply_new(result, &reply);
