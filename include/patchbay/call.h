@@ -78,8 +78,8 @@ BAY_API bay_str bay_call_task(bay_call *call);
 BAY_API void bay_call_reply(bay_call *call, const char *text);
 BAY_API void bay_call_replyf(bay_call *call, const char *format, ...) BAY_PRINTF(2, 3);
 BAY_API void bay_call_reply_str(bay_call *call, bay_str text);
-/* Tools: an object, the structured content and all there is (see bay_result_structured). Resources:
- * its text. Takes it. */
+/* Tools: the structured content and all there is (see bay_result_structured). Resources: its text.
+ * Takes it. */
 BAY_API void bay_call_reply_json(bay_call *call, bay_json *json);
 /* The tool failed in a way the model can act on (isError). For resources and prompts: an error. */
 BAY_API void bay_call_fail(bay_call *call, const char *text);
@@ -233,8 +233,9 @@ BAY_API void bay_result_link_str(bay_result *result, bay_str uri, bay_str name, 
 BAY_API void bay_result_blob(bay_result *result, const void *bytes, size_t len); /* of a resource */
 /* Annotations of the content added last: {"audience":["user"],"priority":0.5}. */
 BAY_API void bay_result_annotate(bay_result *result, const char *json);
-/* An object; when it is none, or breaks the output schema, the call fails. Where it is all there
- * is, it is sent as text too. */
+/* Any JSON; when it is none, or breaks the output schema, the call fails. Where it is all there is,
+ * it is sent as text too. Clients before 2026-07-28 get only objects as structured content: what
+ * else there is has to be in the content. */
 BAY_API void bay_result_structured(bay_result *result, const char *json);
 BAY_API void bay_result_structured_json(bay_result *result, bay_json *json);
 BAY_API void bay_result_error(bay_result *result);                  /* isError: true */

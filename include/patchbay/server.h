@@ -95,7 +95,8 @@ BAY_API bay_tool *bay_server_tool_schema_json(bay_server *server, const char *na
  * not behind $ref, allOf and the like. A default that breaks its own schema is an error. */
 BAY_API void bay_tool_apply_defaults(bay_tool *tool);
 BAY_API void bay_tool_title(bay_tool *tool, const char *title);
-/* What bay_result_structured gives must fit this; when it does not, the call fails. */
+/* What bay_result_structured gives must fit this; when it does not, the call fails. A schema of
+ * another type than object is shown to clients of 2026-07-28 and later, which alone know it. */
 BAY_API void bay_tool_output(bay_tool *tool, const bay_field *output);
 BAY_API void bay_tool_output_schema(bay_tool *tool, const char *schema);
 BAY_API void bay_tool_output_schema_json(bay_tool *tool, bay_json *schema);

@@ -340,13 +340,12 @@ void bay_result_blob(bay_result *self, const void *bytes, size_t len)
 
 /* ---- JSON that the handler gives ------------------------------------------------------------- */
 
-static const char no_object[] = "The handler's structured content is no JSON object";
-
-/* What is no JSON object would break the message around it, or say something else in its place.
- * False: the call fails with `fault`; the log has the reason. */
-static bool takes_object(bay_result *self, bay_json *json, const char *fault, json_val *out)
+/* What is not of the kind would break the message around it, or say something else in its place.
+ * JSON_MISSING: any kind. False: the call fails with `fault`; the log has the reason. */
+static bool takes_json(bay_result *self, bay_json *json, json_kind wanted, const char *fault,
+                       json_val *out)
 {
-    bay_err err = sdk_call_json(self->call, fault, json, JSON_OBJECT, out);
+    bay_err err = sdk_call_json(self->call, fault, json, wanted, out);
     if (err != BAY_OK) {
         self->fault = err == BAY_ERR_NOMEM || err == BAY_ERR_LIMIT ? out_of_memory : fault;
     }
@@ -355,9 +354,10 @@ static bool takes_object(bay_result *self, bay_json *json, const char *fault, js
 
 void bay_result_structured_json(bay_result *self, bay_json *json)
 {
-    json_val object;
+    json_val any;
     bool is_tool = result_takes(self, self != NULL && result_kind(self) == ENTRY_TOOL);
-    if (!is_tool || !takes_object(self, json, no_object, &object)) {
+    if (!is_tool || !takes_json(self, json, JSON_MISSING,
+                                "The handler's structured content is no JSON", &any)) {
         bay_json_free(json);
         return;
     }
@@ -372,11 +372,11 @@ void bay_result_structured(bay_result *self, const char *json)
 
 json_val sdk_result_structured(const bay_result *self)
 {
-    json_val object = JSON_NONE;
+    json_val any = JSON_NONE;
     if (self->structured != NULL) {
-        err_ignore(sdk_json_val(self->structured, JSON_OBJECT, &object)); /* it was good before */
+        err_ignore(sdk_json_val(self->structured, JSON_MISSING, &any)); /* it was good before */
     }
-    return object;
+    return any;
 }
 
 void sdk_result_json(bay_result *self, bay_json *json)
@@ -432,7 +432,8 @@ void bay_result_annotate(bay_result *self, const char *json)
     }
     json_val object;
     bay_json *read = bay_json_of(json);
-    if (takes_object(self, read, "The handler's annotations are no JSON object", &object)) {
+    if (takes_json(self, read, JSON_OBJECT, "The handler's annotations are no JSON object",
+                   &object)) {
         annotate(self, object);
     }
     bay_json_free(read);
@@ -459,7 +460,7 @@ void bay_result_meta_json(bay_result *self, bay_json *json)
     static const bay_str ours[] = {STR_INIT(MCP_META_SERVER_INFO)};
     json_val object;
     if (self != NULL &&
-        takes_object(self, json, "The handler's _meta is no JSON object", &object)) {
+        takes_json(self, json, JSON_OBJECT, "The handler's _meta is no JSON object", &object)) {
         json_writer writer;
         buf_clear(&self->meta);
         json_writer_init(&writer, &self->meta);
@@ -531,10 +532,13 @@ const char *sdk_result_fault(const bay_result *self)
 }
 
 /* mcp 2025-06-18 server/tools: structured content SHOULD also come as text, which is all that
- * earlier revisions have. */
+ * earlier revisions have. Up to 2025-11-25 it is an object; 2026-07-28 (SEP-2106): any JSON. */
 static void write_tool(const bay_result *self, const mcp_revision *revision, buf *out)
 {
-    bay_str structured = json_raw(sdk_result_structured(self));
+    json_val value = sdk_result_structured(self);
+    bay_str structured = json_raw(value);
+    bool is_known =
+        revision->structured && (json_is(value, JSON_OBJECT) || revision->id >= MCP_REV_2026_07_28);
     buf_lit(out, "\"content\":[");
     buf_str(out, buf_view(&self->items));
     if (self->count == 0 && structured.len > 0) {
@@ -542,7 +546,7 @@ static void write_tool(const bay_result *self, const mcp_revision *revision, buf
         buf_char(out, '}');
     }
     buf_char(out, ']');
-    if (structured.len > 0 && revision->structured) {
+    if (structured.len > 0 && is_known) {
         buf_lit(out, ",\"structuredContent\":");
         buf_str(out, structured);
     }

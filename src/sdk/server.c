@@ -227,14 +227,6 @@ static bool tool_name_is_good(bay_str name)
     return name.len >= 1 && name.len <= 128;
 }
 
-static void schema_check_type(const entry *tool, const char *what, const json_doc *document)
-{
-    if (!json_str_eq(json_get(json_root(document), STR("type")), STR("object"))) {
-        sdk_server_error(tool->server, "tool \"%s\": the %s must have \"type\":\"object\"",
-                         entry_name(tool), what);
-    }
-}
-
 void sdk_tool_schema(entry *tool, bay_str text, const json_doc *document)
 {
     bay_server *self = tool->server;
@@ -243,7 +235,10 @@ void sdk_tool_schema(entry *tool, bay_str text, const json_doc *document)
     if (!sdk_arguments_compile(tool, json_root(&tool->schema_doc), false)) {
         return;
     }
-    schema_check_type(tool, "input schema", &tool->schema_doc);
+    if (!json_str_eq(json_get(json_root(document), STR("type")), STR("object"))) {
+        sdk_server_error(self, "tool \"%s\": the input schema must have \"type\":\"object\"",
+                         entry_name(tool));
+    }
     bay_diag diag = {0};
     bay_err err = mcp_param_table_read(&tool->param_table, json_root(&tool->schema_doc),
                                        &self->memory, &diag);
@@ -300,7 +295,8 @@ void sdk_tool_output(entry *tool, bay_str text, const json_doc *document)
     tool->output_schema = text;
     if (text.len > 0 && sdk_arguments_compile(tool, json_root(document), true)) {
         tool->output_doc = *document;
-        schema_check_type(tool, "output schema", document);
+        tool->has_object_output =
+            json_str_eq(json_get(json_root(document), STR("type")), STR("object"));
     }
 }
 

@@ -68,7 +68,7 @@ static void put_meta(json_writer *writer, const entry *item)
 static void render_tool(json_writer *writer, const entry *item, mcp_revision_id revision)
 {
     put_raw_member(writer, STR("inputSchema"), item->schema);
-    if (revision >= MCP_REV_2025_06_18) {
+    if (revision >= (item->has_object_output ? MCP_REV_2025_06_18 : MCP_REV_2026_07_28)) {
         put_raw_member(writer, STR("outputSchema"), item->output_schema);
     }
     if (revision >= MCP_REV_2025_03_26) {

@@ -61,14 +61,15 @@ struct bay_tool {
     bay_str title;
     bay_str description;
     bay_str mime_type;
-    bay_str schema;        /* input schema, or a prompt's arguments: raw JSON */
-    bay_str output_schema; /* raw JSON or empty */
-    bay_str annotations;   /* raw JSON or empty */
-    bay_str icons;         /* raw JSON or empty */
-    bay_str meta;          /* raw JSON or empty */
-    bay_str ui;            /* _meta.ui: raw JSON or empty */
-    bay_str ui_uri;        /* apps.c */
-    bay_str visibility;    /* apps.c: raw JSON or empty */
+    bay_str schema;         /* input schema, or a prompt's arguments: raw JSON */
+    bay_str output_schema;  /* raw JSON or empty */
+    bool has_object_output; /* else only 2026-07-28 knows such a schema, and its results */
+    bay_str annotations;    /* raw JSON or empty */
+    bay_str icons;          /* raw JSON or empty */
+    bay_str meta;           /* raw JSON or empty */
+    bay_str ui;             /* _meta.ui: raw JSON or empty */
+    bay_str ui_uri;         /* apps.c */
+    bay_str visibility;     /* apps.c: raw JSON or empty */
     json_doc annotations_doc;
     json_doc meta_doc;
     uint64_t size;

@@ -421,12 +421,46 @@ static void output_is_checked_by_a_table(void **state)
         {"{\"n\":1}", "\"structuredContent\":{\"n\":1}"},
         {"{\"n\":1,\"admin\":true}", "The tool's output breaks its schema"},
         {"{}", "The tool's output breaks its schema"},
-        {"[1]", "The handler's structured content is no JSON object"},
-        {"{\"n\":1,\"n\":2}", "The handler's structured content is no JSON object"},
+        {"[1]", "The tool's output breaks its schema"},
+        {"[", "The handler's structured content is no JSON\""},
+        {"{\"n\":1,\"n\":2}", "The handler's structured content is no JSON\""},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         given = cases[i].json;
         assert_has(rig_ask(&on, "tools/call", "\"name\":\"t\""), cases[i].answer);
+    }
+    rig_stop(&on);
+}
+
+/* SEP-2106. Clients before 2026-07-28 know neither such a schema nor its results; they have the text. */
+static void output_may_be_any_json(void **state)
+{
+    (void)state;
+    rig on;
+    bay_server *server = bay_server_new("s", "1");
+    bay_tool *tool = bay_server_tool(server, "list", "d", NULL, give_structured, NULL);
+    bay_tool_output_schema(tool, "{\"type\":\"array\",\"items\":{\"type\":\"integer\"}}");
+    bay_server_tool(server, "free", "d", NULL, give_structured, NULL);
+    rig_start(&on, server);
+    static const char *const values[] = {"[1,2]", "[]",   "7",          "\"x\"",
+                                         "true",  "null", "{\"n\":1.0}"};
+    for (size_t i = 0; i < ARRAY_LEN(all_revisions); i++) {
+        bool is_known = strcmp(all_revisions[i], "2026-07-28") == 0;
+        rig_client(&on, all_revisions[i]);
+        bool has_schema = strstr(rig_ask(&on, "tools/list", ""), "\"outputSchema\"") != NULL;
+        assert_int_equal(has_schema, is_known);
+        for (size_t k = 0; k < ARRAY_LEN(values); k++) {
+            char wanted[64];
+            (void)snprintf(wanted, sizeof(wanted), "\"structuredContent\":%s", values[k]);
+            given = values[k];
+            const char *said = rig_ask(&on, "tools/call", "\"name\":\"free\"");
+            bool is_object = values[k][0] == '{' && strcmp(all_revisions[i], "2025-06-18") >= 0;
+            assert_has(said, "\"content\":[{\"type\":\"text\",\"text\":\"");
+            assert_int_equal(strstr(said, wanted) != NULL, is_known || is_object);
+            assert_int_equal(strstr(said, "structuredContent") != NULL, is_known || is_object);
+            said = rig_ask(&on, "tools/call", "\"name\":\"list\"");
+            assert_has(said, k < 2 ? "\"text\":\"[" : "The tool's output breaks its schema");
+        }
     }
     rig_stop(&on);
 }
@@ -510,6 +544,7 @@ int main(void)
         cmocka_unit_test(bad_defaults_of_a_schema_are_told),
         cmocka_unit_test(choices_of_a_prompt_are_completed),
         cmocka_unit_test(output_is_checked_by_a_table),
+        cmocka_unit_test(output_may_be_any_json),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(nothing_is_taken_of_null),
         cmocka_unit_test(a_word_that_means_nothing_is_a_warning),
