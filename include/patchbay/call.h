@@ -233,6 +233,8 @@ BAY_API void bay_result_link_str(bay_result *result, bay_str uri, bay_str name, 
 BAY_API void bay_result_blob(bay_result *result, const void *bytes, size_t len); /* of a resource */
 /* Annotations of the content added last: {"audience":["user"],"priority":0.5}. */
 BAY_API void bay_result_annotate(bay_result *result, const char *json);
+/* _meta of the content added last, a JSON object (2025-06-18 and later). */
+BAY_API void bay_result_item_meta(bay_result *result, const char *json);
 /* Any JSON; when it is none, or breaks the output schema, the call fails. Where it is all there is,
  * it is sent as text too. Clients before 2026-07-28 get only objects as structured content: what
  * else there is has to be in the content. */

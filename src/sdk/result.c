@@ -76,6 +76,7 @@ static bool result_takes_content(bay_result *self)
 /* Opens the next element: a comma, and for prompts the message around the content. */
 static void item_open(bay_result *self)
 {
+    self->is_annotated = self->has_item_meta = false;
     if (self->count++ > 0) {
         buf_char(&self->items, ',');
     }
@@ -406,7 +407,7 @@ static bay_str inside(const buf *object)
 static void annotate(bay_result *self, json_val annotations)
 {
     const char *fault = sdk_annotations_fault(annotations);
-    if (self->brace == 0 || fault != NULL) {
+    if (self->brace == 0 || self->is_annotated || fault != NULL) {
         self->fault = fault != NULL ? fault : "The handler annotated nothing, or the same twice";
         return;
     }
@@ -419,7 +420,7 @@ static void annotate(bay_result *self, json_val annotations)
     json_close_object(&writer);
     self->items.err = text.err != BAY_OK ? text.err : self->items.err;
     item_extend(self, inside(&text));
-    self->brace = 0;
+    self->is_annotated = true;
     buf_fini(&text);
 }
 
@@ -441,6 +442,7 @@ void bay_result_annotate(bay_result *self, const char *json)
 
 void sdk_result_element_meta(bay_result *self, bay_str meta)
 {
+    self->has_item_meta = true;
     if (self->brace == 0 || meta.len == 0 ||
         self->call->request->revision->id < MCP_REV_2025_06_18) {
         return;
@@ -452,6 +454,21 @@ void sdk_result_element_meta(bay_result *self, bay_str meta)
     self->items.err = text.err != BAY_OK ? text.err : self->items.err;
     item_extend(self, buf_view(&text));
     buf_fini(&text);
+}
+
+void bay_result_item_meta(bay_result *self, const char *json)
+{
+    json_val object;
+    bay_json *read = bay_json_of(json);
+    if (self != NULL && takes_json(self, read, JSON_OBJECT,
+                                   "The handler's _meta of content is no JSON object", &object)) {
+        if (self->brace == 0 || self->has_item_meta) {
+            self->fault = "The handler gave _meta to no content, or twice to the same";
+        } else {
+            sdk_result_element_meta(self, json_raw(object));
+        }
+    }
+    bay_json_free(read);
 }
 
 /* serverInfo is the engine's to say. */

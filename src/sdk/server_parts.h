@@ -184,9 +184,11 @@ struct bay_result {
     buf items;            /* content, contents, messages or values: elements without brackets */
     buf meta;             /* _meta, or empty */
     bay_str role;         /* of prompt messages */
-    bay_json *structured; /* an object; NULL: there is none */
+    bay_json *structured; /* any JSON; NULL: there is none */
     size_t count;
     size_t brace; /* where the brace stands that closes the element added last; 0: none to add to */
+    bool is_annotated; /* the element added last ... */
+    bool has_item_meta;
     size_t total; /* completion: bay_result_more */
     uint32_t ttl_ms;
     bool has_cache;

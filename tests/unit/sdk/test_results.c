@@ -68,6 +68,18 @@ static void say_wrong_annotations(bay_call *call, void *user)
     case 7:
         bay_result_more(result, 1);
         break;
+    case 8:
+        bay_result_item_meta(result, "{}");
+        break;
+    case 9:
+        bay_result_text(result, "a");
+        bay_result_item_meta(result, "{}");
+        bay_result_item_meta(result, "{}");
+        break;
+    case 10:
+        bay_result_text(result, "a");
+        bay_result_item_meta(result, "7");
+        break;
     default:
         break;
     }
@@ -81,7 +93,9 @@ static void mistakes_are_told(void **state)
         ERROR_WITH("The handler annotated nothing"), ERROR_WITH("The handler annotated nothing"),
         ERROR_WITH("the annotation priority"),       ERROR_WITH("The handler's annotations"),
         ERROR_WITH("The handler's annotations"),     ERROR_WITH("The handler's _meta"),
-        ERROR_WITH("The handler answered with"),     ERROR_WITH("The handler answered with")};
+        ERROR_WITH("The handler answered with"),     ERROR_WITH("The handler answered with"),
+        ERROR_WITH("The handler gave _meta to no"),  ERROR_WITH("The handler gave _meta to no"),
+        ERROR_WITH("The handler's _meta of content")};
     rig on;
     rig_start(&on, server_of(say_wrong_annotations));
     rig_client(&on, "2025-11-25");
@@ -90,6 +104,7 @@ static void mistakes_are_told(void **state)
     }
     rig_stop(&on);
     bay_result_annotate(NULL, "{}");
+    bay_result_item_meta(NULL, "{}");
     bay_result_meta(NULL, "{}");
     bay_result_cache(NULL, 1, true);
     bay_result_more(NULL, 1);
@@ -163,6 +178,44 @@ static void content_is_annotated(void **state)
                        "\"type\":\"resource\",",
                        notes);
         assert_has(get_prompt(&on), wanted);
+    }
+    rig_stop(&on);
+}
+
+static void answer_with_item_meta(bay_call *call, void *user)
+{
+    bay_result *result = bay_result_new(call);
+    bay_result_text(result, "a");
+    if (user != NULL) {
+        bay_result_annotate(result, "{\"priority\":1}");
+    }
+    bay_result_item_meta(result, " {\"x/y\" : 1.0} ");
+    bay_result_text(result, "b");
+    bay_result_item_meta(result, "{}");
+    bay_call_finish(call, result);
+}
+
+/* Each element has its own, also behind its annotations. */
+static void content_has_its_meta(void **state)
+{
+    (void)state;
+    rig on;
+    static bool is_annotated = true;
+    bay_server *server = server_of(answer_with_item_meta);
+    bay_server_tool_schema(server, "noted", NULL, NULL, answer_with_item_meta, &is_annotated);
+    rig_start(&on, server);
+    for (size_t i = 0; i < ARRAY_LEN(all_revisions); i++) {
+        rig_client(&on, all_revisions[i]);
+        const char *said = rig_call(&on, "noted");
+        assert_has(said, i < 2 ? "[{\"type\":\"text\",\"text\":\"a\",\"annotations\":{"
+                                 "\"priority\":1}},{\"type\":\"text\",\"text\":\"b\"}]"
+                               : "[{\"type\":\"text\",\"text\":\"a\",\"annotations\":{"
+                                 "\"priority\":1},\"_meta\":{\"x/y\" : 1.0}},{\"type\":\"text\","
+                                 "\"text\":\"b\",\"_meta\":{}}]");
+        assert_has(read(&on),
+                   i < 2 ? "\"text\":\"a\"},{" : "\"text\":\"a\",\"_meta\":{\"x/y\" : 1.0}},{");
+        assert_has(get_prompt(&on),
+                   i < 2 ? "\"text\":\"a\"}}," : "\"text\":\"a\",\"_meta\":{\"x/y\" : 1.0}}},");
     }
     rig_stop(&on);
 }
@@ -269,6 +322,7 @@ int main(void)
         cmocka_unit_test(mistakes_are_told),
         cmocka_unit_test(contents_of_resources_have_none),
         cmocka_unit_test(content_is_annotated),
+        cmocka_unit_test(content_has_its_meta),
         cmocka_unit_test(results_carry_meta),
         cmocka_unit_test(resources_say_how_long_they_keep),
         cmocka_unit_test(completions_say_that_there_are_more),
