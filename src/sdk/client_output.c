@@ -10,42 +10,30 @@
 
 enum { FAULT_BYTES = 200 }; /* of what is said of one result */
 
-/* False: `out` says why it cannot be used. */
-static bool compile(list_entry *tool, char *out)
-{
-    bay_diag diag = {0};
-    if (tool->output != NULL) {
-        return true;
-    }
-    json_val wanted = json_get(tool->value, STR("outputSchema"));
-    if (schema_compile(wanted, NULL, &tool->output, &diag) != BAY_OK) {
-        (void)snprintf(out, FAULT_BYTES, "its outputSchema cannot be used: %.150s", diag.text);
-        return false;
-    }
-    return true;
-}
-
-/* False: `out` says what is wrong. */
-static bool holds(list_entry *tool, json_val result, char *out)
+/* BAY_ERR_PROTOCOL: `out` says what is wrong. BAY_ERR_NOMEM: that cannot be told. */
+static bay_err check_output(list_entry *tool, json_val result, char *out)
 {
     schema_failures failures;
+    bay_diag diag = {0};
     json_val structured = json_get(result, STR("structuredContent"));
-    if (!compile(tool, out)) {
-        return false;
+    bay_err err = BAY_OK;
+    if (tool->output == NULL) {
+        err =
+            schema_compile(json_get(tool->value, STR("outputSchema")), NULL, &tool->output, &diag);
     }
-    if (json_is(structured, JSON_MISSING)) {
+    if (err != BAY_OK) {
+        (void)snprintf(out, FAULT_BYTES, "its outputSchema cannot be used: %.150s", diag.text);
+    } else if (json_is(structured, JSON_MISSING)) {
         (void)snprintf(out, FAULT_BYTES,
                        "it has an outputSchema, and its result no structuredContent");
-        return false;
-    }
-    bay_err err = schema_check(tool->output, structured, NULL, &failures);
-    if (err != BAY_OK) {
+        err = BAY_ERR_PROTOCOL;
+    } else if ((err = schema_check(tool->output, structured, NULL, &failures)) != BAY_OK) {
         bay_str why = err != BAY_ERR_NOMEM && failures.count > 0 ? failures.item[0].text
                                                                  : str_of(bay_err_text(err));
         (void)snprintf(out, FAULT_BYTES, "its structuredContent breaks its outputSchema: %.*s",
                        BAY_STR(str_head(why, 140)));
     }
-    return err == BAY_OK;
+    return err == BAY_OK || err == BAY_ERR_NOMEM ? err : BAY_ERR_PROTOCOL;
 }
 
 bool sdk_output_admits(bay_request *request, json_val result)
@@ -59,11 +47,12 @@ bool sdk_output_admits(bay_request *request, json_val result)
         return true;
     }
     list_entry *tool = sdk_lists_output_of(client, json_get(request->params, STR("name")));
-    if (tool == NULL || holds(tool, result, fault)) {
+    bay_err err = tool != NULL ? check_output(tool, result, fault) : BAY_OK;
+    if (err == BAY_OK) {
         return true;
     }
-    if (check == BAY_OUTPUT_CHECK_REFUSE) {
-        sdk_request_break(request, BAY_ERR_PROTOCOL, fault);
+    if (err == BAY_ERR_NOMEM || check == BAY_OUTPUT_CHECK_REFUSE) {
+        sdk_request_break(request, err, err == BAY_ERR_NOMEM ? NULL : fault);
         return false;
     }
     LOG(LOG_WARN, "client", "the tool \"%.*s\" at %.100s: %s", BAY_STR(str_head(tool->name, 100)),
