@@ -117,6 +117,10 @@ json_val json_pointer(json_val root, bay_str pointer);
 /* Strings. json_str: the text itself if it has no escapes, otherwise decoded into the arena.
  * BAY_ERR_TYPE, BAY_ERR_NOMEM, BAY_ERR_LIMIT. The text may contain NUL (from \u0000). */
 bay_err json_str(json_val value, arena *memory, bay_str *out) BAY_MUST_CHECK;
+/* The same of a part: `most` bytes of the string as it is written, from byte `start` on, each end moved
+ * forward to the next whole character. */
+bay_err json_str_part(json_val value, size_t start, size_t most, arena *memory,
+                      bay_str *out) BAY_MUST_CHECK;
 bool json_str_eq(json_val value, bay_str text); /* decoded; false for a non-string */
 bool json_str_same(json_val a, json_val b);     /* decoded; false unless both are strings */
 /* The text if it has no escapes; false otherwise, and for a non-string. */

@@ -112,14 +112,43 @@ static bay_err decode(bay_str inside, char *out, size_t *out_len)
     }
 }
 
-bay_err json_str(json_val value, arena *memory, bay_str *out)
+/* Does an escape begin at this backslash, or is it the second one of an escape? */
+static bool begins_escape(bay_str inside, size_t at)
 {
-    if (!json_is(value, JSON_STRING)) {
-        return BAY_ERR_TYPE;
+    size_t before = 0;
+    while (before < at && inside.at[at - 1 - before] == '\\') {
+        before++;
     }
-    const json_tape *entry = &value.doc->tape[value.at];
-    bay_str inside = tape_inside(value.doc, entry);
-    if (!tape_is_escaped(entry)) {
+    return before % 2 == 0;
+}
+
+/* Where a whole character begins, at `at` or behind it. */
+static size_t char_start(bay_str inside, size_t at, bool is_escaped)
+{
+    enum { ESCAPE_BYTES = 6 };
+    while (at < inside.len && ((unsigned char)inside.at[at] & 0xc0) == 0x80) {
+        at++;
+    }
+    if (!is_escaped || at >= inside.len) {
+        return at < inside.len ? at : inside.len;
+    }
+    for (size_t back = 1; back < ESCAPE_BYTES && back <= at; back++) {
+        size_t from = at - back;
+        if (inside.at[from] == '\\' && begins_escape(inside, from)) {
+            size_t end = from + (inside.at[from + 1] == 'u' ? ESCAPE_BYTES : 2);
+            at = end > at ? end : at;
+            break;
+        }
+    }
+    bool is_unicode =
+        inside.len - at >= ESCAPE_BYTES && inside.at[at] == '\\' && inside.at[at + 1] == 'u';
+    uint32_t code = is_unicode ? read_hex(inside.at + at + 2) : 0;
+    return code >= 0xdc00 && code <= 0xdfff ? at + ESCAPE_BYTES : at; /* half of a pair */
+}
+
+static bay_err str_of_inside(bay_str inside, bool is_escaped, arena *memory, bay_str *out)
+{
+    if (!is_escaped) {
         *out = inside;
         return BAY_OK;
     }
@@ -133,6 +162,29 @@ bay_err json_str(json_val value, arena *memory, bay_str *out)
         *out = (bay_str){text, len};
     }
     return err;
+}
+
+bay_err json_str(json_val value, arena *memory, bay_str *out)
+{
+    if (!json_is(value, JSON_STRING)) {
+        return BAY_ERR_TYPE;
+    }
+    const json_tape *entry = &value.doc->tape[value.at];
+    return str_of_inside(tape_inside(value.doc, entry), tape_is_escaped(entry), memory, out);
+}
+
+bay_err json_str_part(json_val value, size_t start, size_t most, arena *memory, bay_str *out)
+{
+    if (!json_is(value, JSON_STRING)) {
+        return BAY_ERR_TYPE;
+    }
+    const json_tape *entry = &value.doc->tape[value.at];
+    bool is_escaped = tape_is_escaped(entry);
+    bay_str inside = tape_inside(value.doc, entry);
+    size_t end = most < inside.len && start < inside.len - most ? start + most : inside.len;
+    start = char_start(inside, start < inside.len ? start : inside.len, is_escaped);
+    end = char_start(inside, end, is_escaped);
+    return str_of_inside((bay_str){inside.at + start, end - start}, is_escaped, memory, out);
 }
 
 bool json_str_eq(json_val value, bay_str text)

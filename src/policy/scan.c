@@ -13,7 +13,6 @@ enum {
     DECODED_BYTES = 128 << 10,
     HIDDEN_BYTES = 16 << 10,
     LARGE_BYTES = 128 << 10, /* a definition of more is a finding */
-    LONG_KEY_BYTES = 24,
 };
 
 const scan_rule_row scan_rules[SCAN_RULES] = {
@@ -207,13 +206,15 @@ static scan_role role_of(bay_str key, scan_role above)
     return str_eq(key, STR("name")) ? SCAN_IN_NAME : above;
 }
 
-static bay_err scan_string(scanner *self, json_val value, scan_role role)
+/* The bytes [start, end) of a string as it is written. */
+static bay_err scan_part(scanner *self, json_val value, scan_role role, size_t start, size_t end)
 {
     bay_str text;
-    bay_err err = json_str(value, &self->memory, &text);
+    size_t known = self->out->count;
+    bay_err err = json_str_part(value, start, end - start, &self->memory, &text);
     if (err == BAY_ERR_TYPE || err == BAY_ERR_UTF8) { /* an escape that is no character */
-        scan_report_place(self, SCAN_SURROGATE, json_raw(value));
-        text = json_raw(value);
+        text = str_head(str_from(json_raw(value), start + 1), end - start);
+        scan_report_place(self, SCAN_SURROGATE, text);
         err = BAY_OK;
     }
     if (err != BAY_OK) {
@@ -221,7 +222,24 @@ static bay_err scan_string(scanner *self, json_val value, scan_role role)
         return err == BAY_ERR_LIMIT ? BAY_OK : err;
     }
     scan_text_run(self, text, role);
+    for (size_t i = known; i < self->out->count; i++) {
+        self->out->findings[i].start += start;
+    }
     return BAY_OK;
+}
+
+static bay_err scan_string(scanner *self, json_val value, scan_role role)
+{
+    size_t len = json_raw(value).len - 2; /* its quotes */
+    size_t from = self->passed;
+    size_t head = from < self->head ? self->head - from : 0;
+    size_t tail = from < self->tail ? self->tail - from : 0;
+    self->passed += len;
+    if (head >= len || tail == 0) {
+        return scan_part(self, value, role, 0, len);
+    }
+    bay_err err = head > 0 ? scan_part(self, value, role, 0, head) : BAY_OK;
+    return err == BAY_OK && tail < len ? scan_part(self, value, role, tail, len) : err;
 }
 
 static bay_err scan_value(scanner *self, json_val value, scan_role role, unsigned depth);
@@ -232,20 +250,28 @@ static bay_err scan_object(scanner *self, json_val object, unsigned depth)
     bay_err err = BAY_OK;
     while (err == BAY_OK && json_next(&iter)) {
         bay_str key;
-        err = json_str(iter.key, &self->memory, &key);
-        if (err != BAY_OK) {
+        bay_str plain;
+        bay_str place = {self->pointer, self->pointer_len};
+        err = json_str_part(iter.key, 0, SCAN_POINTER_BYTES, &self->memory, &key);
+        if (err == BAY_ERR_UTF8) {
+            key = json_raw(iter.key); /* scan_string reports it */
+        } else if (err != BAY_OK) {
             self->out->is_cut = true;
             return err == BAY_ERR_NOMEM ? err : BAY_OK;
         }
+        if (self->kind == SCAN_CONTENT && scan_content_is_file(place, key, iter.value)) {
+            continue;
+        }
         size_t before = scan_pointer_enter(self, key);
-        if (key.len > LONG_KEY_BYTES || !json_str_plain(iter.key, &key)) {
-            scan_text_run(self, key, SCAN_IN_NAME);
+        err = BAY_OK;
+        if (key.len > SCAN_LONG_KEY_BYTES || !json_str_plain(iter.key, &plain)) {
+            err = scan_string(self, iter.key, SCAN_IN_NAME);
         }
         /* a schema below "properties/type" is no value */
         bool is_schema = json_is(iter.value, JSON_OBJECT);
         scan_role inner =
             self->kind == SCAN_CONTENT || is_schema ? SCAN_IN_TEXT : role_of(key, SCAN_IN_TEXT);
-        err = scan_value(self, iter.value, inner, depth + 1);
+        err = err == BAY_OK ? scan_value(self, iter.value, inner, depth + 1) : err;
         scan_pointer_leave(self, before);
     }
     return err;
@@ -254,7 +280,7 @@ static bay_err scan_object(scanner *self, json_val object, unsigned depth)
 static bay_err scan_value(scanner *self, json_val value, scan_role role, unsigned depth)
 {
     bay_err err = BAY_OK;
-    if (self->left == 0 || (self->stops_early && self->out->total > 0)) {
+    if (self->left == 0 || (self->kind == SCAN_CONTENT && scan_is_suspicious(self->out))) {
         self->out->is_cut = self->out->is_cut || self->left == 0;
         return BAY_OK;
     }
@@ -294,7 +320,9 @@ static void begin(scanner *self, scan_kind kind, const scan_names *names, scan_r
     self->names = names;
     self->pointer_len = 0;
     self->left = SCAN_BYTES;
-    self->stops_early = false;
+    self->passed = 0;
+    self->head = SIZE_MAX;
+    self->tail = 0;
     arena_reset(&self->memory);
     if (self->place > UINT32_MAX / 2) { /* begins anew, long before places repeat */
         self->place = self->denied_place = 0;
@@ -324,8 +352,15 @@ bool scan_content(scanner *self, json_val content, scan_report *out)
 {
     scan_report own;
     begin(self, SCAN_CONTENT, NULL, out != NULL ? out : &own);
-    self->left = SCAN_RESULT_BYTES;
-    self->stops_early = true;
-    err_ignore(scan_value(self, content, SCAN_IN_TEXT, 0));
+    size_t bytes = json_raw(content).len; /* of its texts alone where that matters */
+    bytes = bytes > SCAN_RESULT_BYTES ? scan_content_bytes(content) : bytes;
+    if (bytes > SCAN_RESULT_BYTES) {
+        self->head = SCAN_RESULT_BYTES / 2;
+        self->tail = bytes - SCAN_RESULT_BYTES / 2;
+        self->out->is_cut = true;
+    }
+    if (scan_value(self, content, SCAN_IN_TEXT, 0) != BAY_OK) {
+        self->out->is_cut = true;
+    }
     return scan_is_suspicious(self->out);
 }

@@ -28,7 +28,8 @@ enum {
     SCAN_USER_GROUPS = 4, /* of one user's rule */
     SCAN_USER_WORDS = 32, /* alternatives of one group */
     SCAN_USER_TEXT_BYTES = 1024,
-    SCAN_RESULT_BYTES = 64 << 10, /* scanned of one result or message, at its beginning and end */
+    SCAN_RESULT_BYTES = 64 << 10, /* scanned of one result's or message's texts: of longer ones half
+                                   * of it at their beginning and half at their end */
 };
 
 typedef enum scan_tier { SCAN_STRUCTURE, SCAN_WORDS, SCAN_RELATION } scan_tier;
@@ -71,7 +72,8 @@ typedef struct scan_finding {
     scan_severity severity;
     char id[48];
     char pointer[SCAN_POINTER_BYTES]; /* RFC 6901 in the definition; cut ones end in … */
-    size_t start;                     /* of the text there, decoded, in bytes */
+    size_t start;                     /* of the text there, decoded, in bytes; at the end of a long
+                                       * result as it is written */
     size_t len;
     char excerpt[SCAN_EXCERPT_BYTES]; /* shown: harmless on a terminal */
     char why[160];
@@ -122,8 +124,9 @@ void scanner_set_rules(scanner *self, const scan_rule_set *rules);
 bay_err scan_definition(scanner *self, scan_kind kind, json_val definition, const scan_names *names,
                         scan_report *out) BAY_MUST_CHECK;
 
-/* Does content look like an order to the model? Looks at SCAN_RESULT_BYTES and stops at the first
- * finding. `out` may be NULL. */
+/* Does content look like an order to the model? Looks at SCAN_RESULT_BYTES of its texts and stops at
+ * the first finding that makes it suspicious. Images and the like in base64 are no texts. `out` may be
+ * NULL; out->is_cut: not all of it was looked at. */
 bool scan_content(scanner *self, json_val content, scan_report *out);
 
 /* Is the shown name of one server's item so like another's that a reader takes one for the other?

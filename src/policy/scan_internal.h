@@ -101,8 +101,9 @@ typedef enum scan_role {
 
 enum {
     SCAN_PATTERN_GROUPS = 5,
-    SCAN_RUN_PLAIN = 24, /* letters in a row that may be an encoding, from here on */
-    SCAN_WORD_STEP = 3,  /* places that a word takes: finer than one, for syllables */
+    SCAN_RUN_PLAIN = 24,      /* letters in a row that may be an encoding, from here on */
+    SCAN_LONG_KEY_BYTES = 24, /* a longer key is a text */
+    SCAN_WORD_STEP = 3,       /* places that a word takes: finer than one, for syllables */
 };
 
 /* A word that means something, or a letter run: its place in the text. */
@@ -128,8 +129,10 @@ struct scanner {
     const scan_names *names;
     scan_report *out;
     scan_kind kind;
-    bool stops_early; /* the first finding is enough */
-    size_t left;      /* bytes that may still be scanned */
+    size_t left;   /* bytes that may still be scanned */
+    size_t passed; /* of content: bytes of its texts so far; they are scanned … */
+    size_t head;   /* … up to here, … */
+    size_t tail;   /* … and from here on */
     char pointer[SCAN_POINTER_BYTES];
     size_t pointer_len;
     uint32_t place;
@@ -168,6 +171,12 @@ scan_meaning scan_run_read(scanner *self, scan_text *text, bay_str run, size_t s
 bool scan_is_secret_path(bay_str text);
 /* scan_schema.c: what annotations, names and schemas say together. */
 void scan_schema_run(scanner *self, json_val definition);
+
+/* scan_content.c: what the texts of content have, in bytes as they are written. */
+size_t scan_content_bytes(json_val content);
+/* Is this member of an object that lies at `pointer` an image or another file, which nobody reads as
+ * a text? */
+bool scan_content_is_file(bay_str pointer, bay_str key, json_val value);
 
 /* scan.c: reports. `start` and `end` are bytes of the text. */
 void scan_report_add(scanner *self, scan_text *text, scan_rule rule, size_t start, size_t end);

@@ -582,7 +582,8 @@ static void read_text(reader *self)
 {
     bay_str bytes = self->text->bytes;
     size_t run_end = 0;
-    while (self->at < bytes.len && !(self->scan->stops_early && self->scan->out->total > 0)) {
+    while (self->at < bytes.len &&
+           !(self->scan->kind == SCAN_CONTENT && scan_is_suspicious(self->scan->out))) {
         unsigned char c = (unsigned char)bytes.at[self->at];
         if (c > ' ' && c < 0x7f && self->at >= run_end) {
             bool is_plain = true;

@@ -146,12 +146,53 @@ static void any_bytes_are_utf8_or_not(void **state)
     assert_true(json_is_utf8((bay_str){NULL, 0}));
 }
 
+/* Wherever a string is cut, its parts are whole, and together they are the string. */
+static void parts_are_whole(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "\"plain\"",
+        "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"",
+        "\"\\n\\\\\\\\\\u00e9\\\"u0041\"",
+        "\"\\ud83d\\ude00\\ud83d\\ude00x\\\\ud83d\\\\\\ud83d\\ude00\"",
+        "\"\\u0041\\u0042\xe2\x82\xac\\u0043\\\\\"",
+    };
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        parsed p;
+        bay_str whole;
+        json_val value = must_parse(&p, texts[i]);
+        assert_int_equal(json_str(value, &p.memory, &whole), BAY_OK);
+        for (size_t at = 0; at <= json_raw(value).len + 1; at++) {
+            bay_str head;
+            bay_str tail;
+            assert_int_equal(json_str_part(value, 0, at, &p.memory, &head), BAY_OK);
+            assert_int_equal(json_str_part(value, at, SIZE_MAX, &p.memory, &tail), BAY_OK);
+            assert_true(json_is_utf8(head) && json_is_utf8(tail));
+            assert_true(str_eq(head, str_head(whole, head.len)));
+            assert_true(str_eq(tail, str_from(whole, head.len)));
+            assert_int_equal(json_str_part(value, at, 0, &p.memory, &head), BAY_OK);
+            assert_int_equal(head.len, 0);
+        }
+        forget(&p);
+    }
+    parsed p;
+    bay_str text;
+    assert_int_equal(json_str_part(must_parse(&p, "7"), 0, 1, &p.memory, &text), BAY_ERR_TYPE);
+    forget(&p);
+    json_val lone = must_parse(&p, "\"ab\\ud800cd\"");
+    assert_int_equal(json_str_part(lone, 0, 2, &p.memory, &text), BAY_OK);
+    assert_str(text, "ab");
+    assert_int_equal(json_str_part(lone, 0, 3, &p.memory, &text), BAY_ERR_UTF8);
+    forget(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(refuses_lone_surrogates),
         cmocka_unit_test(only_strings_have_text),
         cmocka_unit_test(decodes),
+        cmocka_unit_test(parts_are_whole),
         cmocka_unit_test(a_plain_string_is_a_view),
         cmocka_unit_test(respects_the_arena),
         cmocka_unit_test(strings_compare_as_they_read),
