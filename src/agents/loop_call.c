@@ -17,6 +17,7 @@ enum { MEMORY_BYTES = 256 << 20, FEW_EVENTS = 16 };
 typedef struct loop_event {
     loop_pair_message message;
     bool is_last;
+    unsigned labels; /* of the carried call, as the agent's loop found them */
     uint64_t sequence;
     size_t len;
     char bytes[];
@@ -72,6 +73,7 @@ static bay_err near_received(loop_pair *pair, loop_pair_message *message)
 {
     loop_call *self = of_pair(pair);
     const loop_event *what = CONTAINER_OF(message, loop_event, message);
+    self->near.call->context.labels |= what->labels;
     a2a_event *event =
         a2a_event_new((bay_str){what->bytes, what->len}, what->sequence, what->is_last);
     bay_err err = event != NULL ? a2a_call_event(self->near.call, event) : BAY_ERR_NOMEM;
@@ -90,6 +92,7 @@ static void near_closed(loop_pair *pair, loop_pair_message *last)
     a2a_call *call = near_part(self);
     if (last != NULL) {
         const loop_event *result = CONTAINER_OF(last, loop_event, message);
+        call->context.labels |= result->labels;
         a2a_call_result(call, (bay_str){result->bytes, result->len});
     } else if (self->has_failed) {
         a2a_call_fail(call, &self->fault);
@@ -125,11 +128,11 @@ static void far_fail(loop_call *self, a2a_error error, const char *text)
     far_close(self, NULL);
 }
 
-static loop_event *event_new(bay_str json)
+static loop_event *event_new(const a2a_call *carried, bay_str json)
 {
     loop_event *made = mem_alloc(sizeof(*made) + json.len);
     if (made != NULL) {
-        *made = (loop_event){.len = json.len};
+        *made = (loop_event){.len = json.len, .labels = carried->context.labels};
         memcpy(made->bytes, json.at, json.len);
     }
     return made;
@@ -137,7 +140,7 @@ static loop_event *event_new(bay_str json)
 
 static void carry_result(a2a_call *call, bay_str json)
 {
-    loop_event *made = event_new(json);
+    loop_event *made = event_new(call, json);
     if (made == NULL) {
         far_fail(of_carried(call), A2A_E_BUSY, "out of memory");
         return;
@@ -147,7 +150,7 @@ static void carry_result(a2a_call *call, bay_str json)
 
 static bay_err carry_event(a2a_call *call, a2a_event *event)
 {
-    loop_event *made = event_new(a2a_event_json(event));
+    loop_event *made = event_new(call, a2a_event_json(event));
     if (made == NULL) {
         return BAY_ERR_CLOSED; /* a stream with a gap would be worse than none */
     }

@@ -214,6 +214,13 @@ static void answer_configs(proxy_call *self, json_val answer)
     json_builder_drop(&made);
 }
 
+/* Before the call ends at its door, which may be another loop's: loop_call.c tells it. */
+static void label(const proxy_call *self, json_val value)
+{
+    const a2a_service *service = &self->remote->service;
+    self->call->context.labels |= call_door_label(service->door, service->target, value);
+}
+
 static void on_result(void *user, json_val result)
 {
     proxy_call *self = user;
@@ -223,6 +230,7 @@ static void on_result(void *user, json_val result)
         answer_card(self, result);
         return;
     }
+    label(self, result);
     bool is_checked = agents_proxy_owner_is_on(&self->owner);
     if (is_checked && self->method == A2A_LIST_TASKS) {
         answer_list(self, result);
@@ -286,6 +294,7 @@ static void on_event(void *user, json_val value, uint64_t event_id, bool is_last
         fail_foreign(self);
         return;
     }
+    label(self, value);
     arena_init(&memory, RELAY_MEMORY_BYTES);
     a2a_event *event = make_event(self, value, event_id, is_last, &memory);
     if (event == NULL) {

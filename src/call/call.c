@@ -304,6 +304,19 @@ void call_set_outcome(call_context *self, outcome_kind kind, json_val value)
     }
 }
 
+call_labels call_door_label(const call_door *self, const call_target *of, json_val answer)
+{
+    bool is_asked = self != NULL && self->label != NULL && of != NULL;
+    return is_asked ? self->label(self->user, of, answer) : CALL_UNLABELLED;
+}
+
+void call_label(call_context *self, json_val answer)
+{
+    if (self->kind != CALL_LIST && self->kind != CALL_COMPLETION) {
+        self->labels |= call_door_label(self->door, self->target, answer);
+    }
+}
+
 void call_over(call_context *self, call_outcome how)
 {
     CHECK(self->state != CALL_OVER);

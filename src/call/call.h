@@ -51,6 +51,13 @@ typedef enum call_outcome {
     CALL_CANCELLED,   /* the caller cancelled the call or disconnected */
 } call_outcome;
 
+/* What an answer is to a model that reads it: bits. */
+typedef enum call_labels {
+    CALL_UNLABELLED = 0,
+    CALL_UNTRUSTED = 1,  /* nobody can say that it holds no orders */
+    CALL_SUSPICIOUS = 2, /* it looks as if it did; never without CALL_UNTRUSTED */
+} call_labels;
+
 /* Why the door refuses a call: reasons.def. */
 typedef enum call_reason {
 #define CALL_REASON(symbol, text, code) CALL_##symbol,
@@ -101,7 +108,8 @@ struct call_context {
     int error_code;      /* JSON-RPC, of a call that ends with CALL_ERROR; 0: unknown */
     size_t result_bytes; /* of its result's text; 0: unknown, or nothing measures it */
     /* By the service, once the call was admitted. */
-    bool is_sent; /* the call is on its way to the server: it may be carried out */
+    bool is_sent;    /* the call is on its way to the server: it may be carried out */
+    unsigned labels; /* call_labels of what it was answered so far */
     /* For the service to read. */
     bay_str upstream_key; /* idempotency key for the server, hexadecimal digits; "": none */
     bay_str meta_name;    /* the further member of `_meta` that may have the caller's; "": none */
@@ -138,6 +146,8 @@ struct call_door {
     /* A call has ended: the only record of it. `call` is valid during the callback only. May be
      * NULL. */
     void (*record)(void *user, const call_context *call, call_outcome how);
+    /* Labels what `of` answers, before the caller gets it. NULL: nothing is labelled. */
+    call_labels (*label)(void *user, const call_target *of, json_val answer);
     /* A further stage, for tests and for embedding programs: false refuses, with `out` filled in.
      * May be NULL. */
     bool (*guard)(void *user, const call_context *call, call_refusal *out);
@@ -206,6 +216,12 @@ static inline bool call_is_measured(const call_context *call)
 {
     return call->door != NULL && call->door->clock_ns != NULL;
 }
+
+/* The labels of what a server or agent answers; none without one, and without door.label. */
+call_labels call_door_label(const call_door *self, const call_target *of, json_val answer);
+/* The answer of its target, an error too, before the call ends: the call has its labels from then on.
+ * Lists and completions are no answers that a model reads. */
+void call_label(call_context *self, json_val answer);
 
 /* Goes on although its caller has left: its outcome is for the calls that repeat it. */
 static inline bool call_outlives_caller(const call_context *self)

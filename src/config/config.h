@@ -77,10 +77,23 @@ typedef enum config_scan_mode {
     CONFIG_SCAN_HOLD
 } config_scan_mode;
 
+/* What becomes of results that look like an attack on the model that reads them. */
+typedef enum config_scan_results {
+    CONFIG_RESULTS_AUTO, /* of a server or agent: as scan.results */
+    CONFIG_RESULTS_OFF,
+    CONFIG_RESULTS_MARK,
+} config_scan_results;
+
 typedef struct config_scan {
     config_map rules; /* id, rule */
     config_scan_mode definitions;
+    config_scan_results results; /* never AUTO */
 } config_scan;
+
+/* Of one server or agent. */
+typedef struct config_own_scan {
+    config_scan_results results;
+} config_own_scan;
 
 /* What becomes of definitions that are not as the lock has them. */
 typedef enum config_pin {
@@ -316,6 +329,7 @@ typedef struct config_server {
     config_map rename;   /* tools and prompts: own name, name shown */
     config_map describe; /* tools and prompts: own name, description */
     config_pin pin;
+    config_own_scan scan;
     config_grade grade;
     bool trust_hints;    /* its readOnlyHint and idempotentHint decide whether a call is retried */
     uint32_t refresh_ms; /* of lists whose changes nobody tells; 0: never */
@@ -509,6 +523,7 @@ typedef struct config_agent {
     config_credentials credentials;
     config_server_tls tls;
     config_pin pin;
+    config_own_scan scan;
     uint32_t timeout_ms;
     uint32_t stream_idle_ms;
     uint32_t refresh_ms;

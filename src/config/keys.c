@@ -39,6 +39,7 @@ static const char config_protocols[] = "auto|legacy|modern"
 #define CONFIG_STRUCT_IDP config_idp
 #define CONFIG_STRUCT_SERVER_TLS config_server_tls
 #define CONFIG_STRUCT_GRADE config_grade
+#define CONFIG_STRUCT_OWN_SCAN config_own_scan
 #define CONFIG_STRUCT_EXPOSE config_expose
 #define CONFIG_STRUCT_PROFILE config_profile
 #define CONFIG_STRUCT_SANDBOX config_sandbox
@@ -96,6 +97,7 @@ const config_scope_row config_scopes[CONFIG_SCOPE_COUNT] = {
     SCOPE(IDP, "mcpServers.NAME.credentials.idp"),
     SCOPE(SERVER_TLS, "mcpServers.NAME.tls"),
     SCOPE(GRADE, "mcpServers.NAME.grade"),
+    SCOPE(OWN_SCAN, "mcpServers.NAME.scan"),
     SCOPE(EXPOSE, "mcpServers.NAME.expose"),
     SCOPE(PROFILE, "profiles.NAME"),
     SCOPE(SANDBOX, "mcpServers.NAME.sandbox"),

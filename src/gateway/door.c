@@ -43,15 +43,106 @@ static bool door_guard(void *user, const call_context *call, call_refusal *out)
     return false;
 }
 
+/* ---- labels ---------------------------------------------------------------------------------- */
+
+static bool is_marked(const config *settings, config_scan_results own)
+{
+    return (own == CONFIG_RESULTS_AUTO ? settings->scan.results : own) == CONFIG_RESULTS_MARK;
+}
+
+static bool has_marks(const config *settings)
+{
+    bool has = is_marked(settings, CONFIG_RESULTS_AUTO);
+    for (size_t i = 0; i < settings->server_count; i++) {
+        has = has || is_marked(settings, settings->servers[i].scan.results);
+    }
+    for (size_t i = 0; i < settings->agent_count; i++) {
+        has = has || is_marked(settings, settings->agents[i].scan.results);
+    }
+    return has;
+}
+
+static bool is_looked_at(const config *settings, bay_str name)
+{
+    /* the skills of an agent stand for a server of the same name */
+    const config_agent *agent = config_agent_find(settings, name);
+    const config_server *server = agent == NULL ? config_server_find(settings, name) : NULL;
+    return is_marked(settings, server != NULL  ? server->scan.results
+                               : agent != NULL ? agent->scan.results
+                                               : CONFIG_RESULTS_AUTO);
+}
+
+static const scan_finding *worst_of(const scan_report *report)
+{
+    const scan_finding *worst = &report->findings[0];
+    for (size_t i = 1; i < report->count; i++) {
+        worst = report->findings[i].severity > worst->severity ? &report->findings[i] : worst;
+    }
+    return worst;
+}
+
+/* What was not looked at whole counts as untrusted. */
+static call_labels door_label(void *user, const call_target *of, json_val answer)
+{
+    worker *self = user;
+    scan_report report;
+    bay_str name = call_target_name(of);
+    if (!is_looked_at(self->config, name)) {
+        return CALL_UNLABELLED;
+    }
+    if (self->scan == NULL) {
+        return CALL_UNTRUSTED;
+    }
+    if (!scan_content(self->scan, answer, &report)) {
+        return report.is_cut ? CALL_UNTRUSTED : CALL_UNLABELLED;
+    }
+    const scan_finding *worst = worst_of(&report);
+    (void)log_write_paced(&self->suspected, loop_now_ms(self->loop), LOG_WARN, "scan",
+                          "%.*s: a result reads like an attack on the model: %s at %s: %s: %s",
+                          BAY_STR(name), worst->id, worst->pointer, worst->why, worst->excerpt);
+    return CALL_UNTRUSTED | CALL_SUSPICIOUS;
+}
+
+/* Without memory there is no scanner, and all results are untrusted. */
+static void set_scanner(worker *self, const config *settings)
+{
+    self->door.label = has_marks(settings) ? door_label : NULL;
+    scanner_free(self->scan);
+    scan_rule_set_free(self->scan_rules);
+    self->scan = NULL;
+    self->scan_rules = NULL;
+    if (self->door.label == NULL) {
+        return;
+    }
+    scanner *made = NULL;
+    bay_err err = config_scan_rules(settings, &self->scan_rules);
+    err = err == BAY_OK ? scanner_new(&made) : err;
+    if (err == BAY_OK) {
+        scanner_set_rules(made, self->scan_rules);
+        self->scan = made;
+    } else {
+        LOG(LOG_ERROR, "scan", "no memory for the scanner of results: all count as untrusted");
+    }
+}
+
+/* ---- the door -------------------------------------------------------------------------------- */
+
+static const char *labels_text(unsigned labels)
+{
+    return (labels & CALL_SUSPICIOUS) != 0  ? ", suspicious"
+           : (labels & CALL_UNTRUSTED) != 0 ? ", untrusted"
+                                            : "";
+}
+
 /* The subject is the identity of a principal, never a credential. */
 static void door_record(void *user, const call_context *call, call_outcome how)
 {
     worker *self = user;
     bay_str server = call_target_name(call->target);
     bay_str subject = principal_subject(call->principal);
-    LOG(LOG_DEBUG, "call", "%.*s \"%.*s\" of \"%.*s\" by \"%.*s\": %s, %llu ms",
+    LOG(LOG_DEBUG, "call", "%.*s \"%.*s\" of \"%.*s\" by \"%.*s\": %s%s, %llu ms",
         BAY_STR(call->method), BAY_STR(str_head(call->shown, 256)), BAY_STR(server),
-        BAY_STR(str_head(subject, 256)), evidence_outcome_text(how),
+        BAY_STR(str_head(subject, 256)), evidence_outcome_text(how), labels_text(call->labels),
         (unsigned long long)(loop_now_ms(self->loop) - call->began_ms));
     if (self->evidence.of != NULL) {
         worker_evidence_record(&self->evidence, call, how);
@@ -85,6 +176,7 @@ void worker_door_set(worker *self, const config *settings)
     self->door.timeout_ms = settings->timeouts.call_ms;
     policy_index_set(&self->door.policy, settings->rules);
     policy_tools_index_set(&self->door.tools, settings->tools);
+    set_scanner(self, settings);
     if (settings->tools != NULL) {
         self->door.once = &self->once; /* it stays: calls may be under way when settings go */
     }
@@ -110,6 +202,8 @@ void worker_door_fini(worker *self)
     policy_index_fini(&self->door.policy);
     policy_tools_index_fini(&self->door.tools);
     outcomes_store_free(self->once.store);
+    scanner_free(self->scan);
+    scan_rule_set_free(self->scan_rules);
 }
 
 void worker_door_init(worker *self)

@@ -69,6 +69,9 @@ struct worker {
     call_door door;               /* what calls of this loop pass: door.c */
     call_once once;               /* of the door, once some tool has such settings */
     worker_evidence evidence;     /* what is told of calls of this loop */
+    scanner *scan;                /* of results; NULL: none is asked for, or there was no memory */
+    scan_rule_set *scan_rules;    /* of `scan` */
+    log_pace suspected;           /* of results that look like an attack */
     loop_message door_wake;       /* posted by door.wake, once until it has run */
     http_client *http;
     http_server *server;

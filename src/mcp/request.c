@@ -14,7 +14,10 @@
 #include "mcp/session.h"
 #include "json/build.h"
 
-enum { NOT_FOUND_BYTES = 64 * 1024 }; /* a longer URI is omitted from the error */
+enum {
+    NOT_FOUND_BYTES = 64 * 1024, /* a longer URI is omitted from the error */
+    MARK_BYTES = 256,            /* of a member of _meta that is added to a result */
+};
 
 void peer_init(peer *self)
 {
@@ -262,7 +265,31 @@ void request_refuse(request *self, int status, int code, const char *text, bay_s
     end_finish(self);
 }
 
-static void write_result(request *self, json_val result)
+/* The result with one more member in its `_meta`: the labels, or true without any. */
+static void put_marked(json_writer *writer, json_val result, bay_str mark, unsigned labels)
+{
+    static const bay_str meta_key[] = {STR_INIT("_meta")};
+    json_open_object(writer);
+    json_put_members(writer, result, meta_key, ARRAY_LEN(meta_key));
+    json_key(writer, meta_key[0]);
+    json_open_object(writer);
+    json_put_members(writer, json_get(result, meta_key[0]), &mark, 1);
+    json_key(writer, mark);
+    if (labels == CALL_UNLABELLED) {
+        json_put_bool(writer, true);
+    } else {
+        json_open_array(writer);
+        json_put_str(writer, STR("untrusted"));
+        if ((labels & CALL_SUSPICIOUS) != 0) {
+            json_put_str(writer, STR("suspicious"));
+        }
+        json_close_array(writer);
+    }
+    json_close_object(writer);
+    json_close_object(writer);
+}
+
+static void write_unlabelled(request *self, json_val result)
 {
     if (mcp_result_adapt(server_out(self->shown.server), self, result) == BAY_OK) {
         return;
@@ -273,6 +300,25 @@ static void write_result(request *self, json_val result)
                              "cannot ask for in a result")
                        : STR("The result is not valid"),
                   STR(""));
+}
+
+static void write_result(request *self, json_val result)
+{
+    unsigned labels = self->shown.call.labels;
+    json_builder made;
+    json_val marked;
+    if (labels == CALL_UNLABELLED || !json_is(result, JSON_OBJECT)) {
+        write_unlabelled(self, result);
+        return;
+    }
+    put_marked(json_builder_init(&made, NULL, json_raw(result).len + MARK_BYTES), result,
+               STR("patchbay/labels"), labels);
+    if (json_builder_view(&made, &marked) == BAY_OK) {
+        write_unlabelled(self, marked);
+    } else {
+        write_refusal(self, RPC_INTERNAL_ERROR, STR("Out of memory"), STR(""));
+    }
+    json_builder_drop(&made);
 }
 
 /* A result of a call that was not admitted is an error of the service: the client does not get it.
@@ -309,6 +355,7 @@ void mcp_request_result(mcp_request *shown, json_val result)
     call_outcome how = call_is_measured(&shown->call) ? measure(&shown->call, result) : CALL_RESULT;
     if (begin_finish(self, how)) {
         if (may_answer) {
+            call_label(&shown->call, result);
             write_result(self, result);
         } else {
             write_not_admitted(self);
@@ -387,6 +434,7 @@ void mcp_request_error_object(mcp_request *shown, json_val error)
     request *self = request_of(shown);
     call_set_outcome(&shown->call, OUTCOME_ERROR, error);
     if (begin_finish(self, CALL_ERROR)) {
+        call_label(&shown->call, error);
         int code = RPC_INTERNAL_ERROR;
         if (mcp_error_adapt(server_out(shown->server), self, error, &code) != BAY_OK) {
             write_refusal(self, code, STR("The error is not valid"), STR(""));
@@ -560,19 +608,9 @@ void request_answer_refusal(mcp_request *self, const call_refusal *why)
 /* The result of an equal call, marked as such. */
 static bay_err mark_replayed(const mcp_request *shown, json_val result, json_val *out)
 {
-    static const bay_str meta_key[] = {STR_INIT("_meta")};
-    static const bay_str mark[] = {STR_INIT("patchbay/replayed")};
     json_builder made;
-    json_writer *writer = json_builder_init(&made, shown->memory, json_raw(result).len + 256);
-    json_open_object(writer);
-    json_put_members(writer, result, meta_key, ARRAY_LEN(meta_key));
-    json_key(writer, meta_key[0]);
-    json_open_object(writer);
-    json_put_members(writer, json_get(result, meta_key[0]), mark, ARRAY_LEN(mark));
-    json_key(writer, mark[0]);
-    json_put_bool(writer, true);
-    json_close_object(writer);
-    json_close_object(writer);
+    put_marked(json_builder_init(&made, shown->memory, json_raw(result).len + MARK_BYTES), result,
+               STR("patchbay/replayed"), CALL_UNLABELLED);
     return json_builder_end(&made, out);
 }
 

@@ -42,6 +42,7 @@ static void say_more(agent *self)
         char text[80];
         (void)snprintf(text, sizeof(text), "{\"message\":{\"messageId\":\"%d\"}}", self->sent + 1);
         a2a_event *event = a2a_event_new(str_of(text), (uint64_t)self->sent + 1, false);
+        call->context.labels |= self->sent == EVENTS / 2 ? CALL_SUSPICIOUS : CALL_UNLABELLED;
         err = event != NULL ? a2a_call_event(call, event) : BAY_ERR_NOMEM;
         a2a_event_unref(event);
         self->sent += err == BAY_OK || err == BAY_ERR_AGAIN;
@@ -63,6 +64,7 @@ static void on_call(a2a_service *service, a2a_call *call)
     bay_str via = a2a_call_via(call);
     (void)snprintf(self->via, sizeof(self->via), "%.*s", BAY_STR(via));
     if (call->method == A2A_GET_TASK) {
+        call->context.labels |= CALL_UNTRUSTED;
         a2a_call_result(call, json_raw(call->params));
     } else if (call->method == A2A_CANCEL_TASK) {
         a2a_call_fail(call, &fault);
@@ -253,6 +255,8 @@ static void results_and_faults_come_back(void **state)
     turn_until(&self, &cancel.ended, 1);
     assert_int_equal(get.ended, 1);
     assert_string_equal(get.result, "{\"id\":\"t\"}");
+    assert_int_equal(get.call.context.labels, CALL_UNTRUSTED);
+    assert_int_equal(cancel.call.context.labels, CALL_UNLABELLED);
     assert_int_equal(cancel.error, A2A_E_TASK_NOT_FOUND);
     assert_int_equal(self.loop_calls.count, 0);
     arena_fini(&get.memory);
@@ -314,6 +318,7 @@ static void streams_keep_their_order_and_wait_for_slow_readers(void **state)
     assert_int_equal(one.ended, 0);
     assert_true(self.agent.sent <= AGENTS_LOOP_CALL_EVENTS); /* the agent waits */
     assert_int_equal(one.events, self.agent.sent);
+    assert_int_equal(one.call.context.labels, CALL_UNLABELLED);
     agents_loop_call_drained(&one.call); /* and again, since it stays slow */
     for (int i = 0; i < MOST_TURNS && one.ended == 0; i++) {
         turn(&self);
@@ -325,6 +330,7 @@ static void streams_keep_their_order_and_wait_for_slow_readers(void **state)
     assert_int_equal(one.ended, 1);
     assert_int_equal(one.events, EVENTS);
     assert_true(one.is_in_order);
+    assert_int_equal(one.call.context.labels, CALL_SUSPICIOUS); /* of an event in its middle */
     arena_fini(&one.memory);
     rig_close(&self);
 }

@@ -474,6 +474,54 @@ static void test_rules_of_agents(void **state)
     rig_fini(&self);
 }
 
+static call_labels on_label(void *user, const call_target *of, json_val answer)
+{
+    const rig *self = user;
+    assert_ptr_equal(of, self->target);
+    return json_is(answer, JSON_MISSING) ? CALL_UNTRUSTED : CALL_UNTRUSTED | CALL_SUSPICIOUS;
+}
+
+/* What a call was answered is known when it is recorded; what nobody else answered has no label. */
+static void test_labels(void **state)
+{
+    rig self;
+    json_doc doc;
+    arena memory;
+    (void)state;
+    rig_init(&self, 0);
+    arena_init(&memory, 1 << 16);
+    assert_int_equal(json_parse(&doc, STR("{}"), NULL, &memory, NULL), BAY_OK);
+    call_context call = begun(&self);
+    assert_int_equal(admit(&self, &call), CALL_GO);
+    call_label(&call, json_root(&doc));
+    assert_int_equal(call.labels, CALL_UNLABELLED); /* the door has no such callback */
+    self.door.label = on_label;
+    call_label(&call, JSON_NONE);
+    assert_int_equal(call.labels, CALL_UNTRUSTED);
+    call_label(&call, json_root(&doc));
+    call_label(&call, JSON_NONE);
+    assert_int_equal(call.labels, CALL_UNTRUSTED | CALL_SUSPICIOUS);
+    call_over(&call, CALL_RESULT);
+    call_refusal refusal;
+    call_context own = begun(&self);
+    assert_int_equal(call_admit(&own, NULL, &refusal), CALL_GO);
+    call_label(&own, json_root(&doc)); /* nobody else answers it */
+    assert_int_equal(own.labels, CALL_UNLABELLED);
+    call_over(&own, CALL_RESULT);
+    call_context listing = begun(&self);
+    listing.kind = CALL_LIST;
+    assert_int_equal(admit(&self, &listing), CALL_GO);
+    call_label(&listing, json_root(&doc));
+    assert_int_equal(listing.labels, CALL_UNLABELLED);
+    call_over(&listing, CALL_RESULT);
+    call_context free_one = {.kind = CALL_TOOL};
+    call_begin(&free_one, NULL);
+    call_label(&free_one, json_root(&doc));
+    assert_int_equal(free_one.labels, CALL_UNLABELLED);
+    arena_fini(&memory);
+    rig_fini(&self);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -484,7 +532,7 @@ int main(void)
         cmocka_unit_test(test_cannot_wait),       cmocka_unit_test(test_bound_changes),
         cmocka_unit_test(test_without_a_door),    cmocka_unit_test(test_scopes),
         cmocka_unit_test(test_rules_need_a_name), cmocka_unit_test(test_rules),
-        cmocka_unit_test(test_rules_of_agents),
+        cmocka_unit_test(test_rules_of_agents),   cmocka_unit_test(test_labels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

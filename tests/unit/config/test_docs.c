@@ -85,6 +85,7 @@ static void the_schema_is_json_and_knows_every_key(void **state)
                              "/properties/idp",
         [CONFIG_SCOPE_SERVER_TLS] = "/properties/mcpServers/additionalProperties/properties/tls",
         [CONFIG_SCOPE_GRADE] = "/properties/mcpServers/additionalProperties/properties/grade",
+        [CONFIG_SCOPE_OWN_SCAN] = "/properties/mcpServers/additionalProperties/properties/scan",
         [CONFIG_SCOPE_EXPOSE] = "/properties/mcpServers/additionalProperties/properties/expose",
         [CONFIG_SCOPE_PROFILE] = "/properties/profiles/additionalProperties",
         [CONFIG_SCOPE_SANDBOX] = "/properties/mcpServers/additionalProperties/properties/sandbox",
