@@ -190,6 +190,12 @@ static cli_exit run_held(contractor *self, const cli_contract_run *run,
     return err == BAY_OK ? code : cli_fail(err);
 }
 
+/* What servers are started with from now on; NULL: nothing. */
+static bool set_temporary(const char *folder)
+{
+    return (folder != NULL ? setenv("TMPDIR", folder, 1) : unsetenv("TMPDIR")) == 0;
+}
+
 static cli_exit run_as_declared(contractor *self, const cli_contract_run *run,
                                 const cli_arguments *arguments, bay_str server)
 {
@@ -200,8 +206,11 @@ static cli_exit run_as_declared(contractor *self, const cli_contract_run *run,
             "URL runs elsewhere");
         return CLI_EXIT_USAGE;
     }
-    if (mkdtemp(scratch) == NULL || setenv("TMPDIR", scratch, 1) != 0) {
+    const char *set = getenv("TMPDIR");
+    char *before = set != NULL ? mem_dup(set, strlen(set)) : NULL; /* setenv may free it */
+    if ((set != NULL && before == NULL) || mkdtemp(scratch) == NULL || !set_temporary(scratch)) {
         cli_say("a scratch folder in /tmp cannot be made");
+        mem_free(before);
         return CLI_EXIT_FAILED;
     }
     const sandbox_path read_only[] = {{"/", false}, {scratch, true}};
@@ -219,7 +228,12 @@ static cli_exit run_as_declared(contractor *self, const cli_contract_run *run,
     if (code == CLI_EXIT_OK) {
         code = run_held(self, run, arguments, &claims[1], &without_net, server);
     }
+    if (!set_temporary(before)) {
+        cli_say("TMPDIR cannot be set back");
+        code = CLI_EXIT_FAILED;
+    }
     (void)nftw(scratch, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+    mem_free(before);
     return code;
 }
 

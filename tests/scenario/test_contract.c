@@ -211,6 +211,13 @@ static void claims_are_tested_without_the_power(void **state)
     write_file(contracts, "contracts: [{tool: a}, {tool: connect}]\n");
     CONTRACT("--learn", SERVER);
     assert_has(result.out, "every contract holds with sandbox: {fs: [\"/:ro\"], net: true}\n");
+    /* the scratch folder is for the claims alone */
+    write_file(definitions, "{\"tools\":[" TOOL("scratch", "," READ_ONLY) "]}");
+    write_file(contracts, "contracts: [{tool: scratch}]\n");
+    CONTRACT("--as-declared", "--learn", SERVER);
+    assert_int_equal(result.code, 0);
+    assert_null(strstr(result.out, "contradicted"));
+    assert_has(result.out, "every contract holds with sandbox: {fs: [\"/:rw\"]}\n");
     CONTRACT("--as-declared", "http://127.0.0.1:9/mcp");
     assert_int_not_equal(result.code, 0);
 }

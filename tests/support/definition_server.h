@@ -1,7 +1,7 @@
 /* A server on stdin and stdout whose definitions stand in a file: {"tools": […], "resources": […], …,
  * "instructions": "…"}. The file is read anew for each answer, so a test changes it as a server would. A client
  * called NAME is shown FILE.NAME where that is there. The tool "tell" announces that all lists changed, "touch" writes
- * a file FILE.touched, "connect" opens an IPv4 socket, "end" ends the server; every other tool answers with its name,
+ * a file FILE.touched, "connect" opens an IPv4 socket, "scratch" writes a file in TMPDIR, "end" ends the server; every other tool answers with its name,
  * or with what "answers" of the file has for it. */
 #ifndef SUPPORT_DEFINITION_SERVER_H
 #define SUPPORT_DEFINITION_SERVER_H
@@ -76,6 +76,19 @@ static bool definition_touch(const definition_server *self)
     return file != NULL;
 }
 
+static bool definition_scratch(void)
+{
+    const char *folder = getenv("TMPDIR");
+    char path[512];
+    snprintf(path, sizeof(path), "%s/scratch.XXXXXX", folder != NULL ? folder : "/tmp");
+    int made = mkstemp(path);
+    if (made >= 0) {
+        close(made);
+        unlink(path);
+    }
+    return made >= 0;
+}
+
 static bool definition_connect(void)
 {
     int made = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -103,6 +116,7 @@ static void definition_call(definition_server *self, json_val params)
     json_val answer = definition_answer_of(self, name, &doc);
     bool is_tell = json_str_eq(name, STR("tell"));
     bool has_failed = (json_str_eq(name, STR("touch")) && !definition_touch(self)) ||
+                      (json_str_eq(name, STR("scratch")) && !definition_scratch()) ||
                       (json_str_eq(name, STR("connect")) && !definition_connect());
     if (json_str_eq(name, STR("end"))) {
         exit(0);
