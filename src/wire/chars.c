@@ -31,26 +31,26 @@ static uint64_t word_at(const char *at)
     return word;
 }
 
-/* Not 0 if a byte of the word is below 0x20 or is 0x7f. */
-static uint64_t word_has_control(uint64_t word)
+/* The top bit of a byte of the result is set if the byte is no control: 0x20 to 0x7e, or above 0x7f. */
+static uint64_t clean_tops(uint64_t word)
 {
     const uint64_t ones = 0x0101010101010101U;
-    const uint64_t tops = 0x8080808080808080U;
-    uint64_t below = (word - ones * 0x20) & ~word;
-    uint64_t flipped = word ^ (ones * 0x7f);
-    uint64_t delete = (flipped - ones) & ~flipped;
-    return (below | delete) & tops;
+    uint64_t low = word & (ones * 0x7f);
+    uint64_t not_below = low + ones * 0x60; /* no byte carries into the next one */
+    uint64_t is_delete = low + ones;
+    return word | (not_below & ~is_delete);
 }
 
 bool chars_value_is_clean(bay_str value)
 {
+    const uint64_t tops = 0x8080808080808080U;
     if (value.len < sizeof(uint64_t)) {
         return chars_are(value, CHAR_VALUE);
     }
-    size_t last = value.len - sizeof(uint64_t);
-    uint64_t found = word_has_control(word_at(value.at + last));
-    for (size_t i = 0; i < last; i += sizeof(uint64_t)) {
-        found |= word_has_control(word_at(value.at + i));
+    const char *last = value.at + value.len - sizeof(uint64_t);
+    uint64_t clean = clean_tops(word_at(last));
+    for (const char *at = value.at; at < last; at += sizeof(uint64_t)) {
+        clean &= clean_tops(word_at(at));
     }
-    return found == 0 || chars_are(value, CHAR_VALUE); /* it may have been a tab */
+    return (clean & tops) == tops || chars_are(value, CHAR_VALUE); /* it may have been a tab */
 }
