@@ -33,6 +33,12 @@ int call_reason_code(call_reason reason)
 
 typedef call_verdict (*call_stage)(call_context *self, call_target *to, call_refusal *out);
 
+static uint64_t now_of(const call_context *self)
+{
+    const call_door *door = self->door;
+    return door->now_ms != NULL ? door->now_ms(door->user) : self->began_ms;
+}
+
 /* A principal may expire between its proof and this call: in a session, or while the call waits. */
 static call_verdict stage_expiry(call_context *self, call_target *to, call_refusal *out)
 {
@@ -150,6 +156,66 @@ static call_verdict stage_once(call_context *self, call_target *to, call_refusal
     return once == NULL || self->kind != CALL_TOOL ? CALL_GO : once->admit(self, to, out);
 }
 
+/* Calls that make the server work, which limits count. Lists come from the catalog and subscriptions
+ * persist; methods about a task must reach the server while the task's own call is open. */
+static bool makes_work(const call_context *self)
+{
+    static const bool counts[CALL_KINDS] = {
+        [CALL_TOOL] = true,       [CALL_PROMPT] = true, [CALL_RESOURCE] = true,
+        [CALL_COMPLETION] = true, [CALL_SKILL] = true,  [CALL_MESSAGE] = true,
+        [CALL_EXTENSION] = true};
+    return counts[self->kind];
+}
+
+static call_verdict stage_concurrency(call_context *self, call_target *to, call_refusal *out)
+{
+    return to != NULL && makes_work(self) ? call_target_take(to, self, out) : CALL_GO;
+}
+
+static call_verdict refuse_excess(const policy_excess *excess, call_refusal *out)
+{
+    out->reason = CALL_RATE_LIMITED;
+    out->retry_after_ms = excess->retry_after_ms;
+    snprintf(out->text, sizeof(out->text), "%s", excess->text);
+    return CALL_REFUSE;
+}
+
+/* What the principal may do at all, whatever it calls. */
+static call_verdict stage_rate(call_context *self, call_target *to, call_refusal *out)
+{
+    const call_door *door = self->door;
+    policy_excess excess;
+    policy_payer payer = {self->principal, self->origin};
+    (void)to;
+    if (door->limits == NULL || !makes_work(self) || self->has_paid) {
+        return CALL_GO;
+    }
+    self->has_paid = door->limits->enter(door->limits, &payer, now_of(self), &excess);
+    return self->has_paid ? CALL_GO : refuse_excess(&excess, out);
+}
+
+/* Just before the call leaves, so that nothing is charged for what another stage refuses. */
+static call_verdict stage_rates(call_context *self, call_target *to, call_refusal *out)
+{
+    call_door *door = self->door;
+    policy_excess excess;
+    policy_payer payer = {self->principal, self->origin};
+    policy_name about;
+    if (door->limits == NULL || !makes_work(self) || self->has_spent) {
+        return CALL_GO;
+    }
+    if (!name_of(self, to, &about)) {
+        return CALL_REFUSE;
+    }
+    policy_tool tool = {0};
+    if (self->kind == CALL_TOOL && door->tools.tools != NULL) {
+        tool = policy_tools_find(&door->tools, about.name);
+    }
+    self->has_spent =
+        door->limits->spend(door->limits, &payer, &about, &tool, now_of(self), &excess);
+    return self->has_spent ? CALL_GO : refuse_excess(&excess, out);
+}
+
 /* The last one: the call leaves. */
 static call_verdict stage_send(call_context *self, call_target *to, call_refusal *out)
 {
@@ -157,20 +223,9 @@ static call_verdict stage_send(call_context *self, call_target *to, call_refusal
     return self->has_claim ? self->door->once->send(self, out) : CALL_GO;
 }
 
-/* Limits calls that make the server work. Lists come from the catalog and subscriptions persist, so
- * they do not count; methods about a task must reach the server while the task's own call is open.
- */
-static call_verdict stage_concurrency(call_context *self, call_target *to, call_refusal *out)
-{
-    static const bool counts[CALL_KINDS] = {
-        [CALL_TOOL] = true,       [CALL_PROMPT] = true, [CALL_RESOURCE] = true,
-        [CALL_COMPLETION] = true, [CALL_SKILL] = true,  [CALL_MESSAGE] = true,
-        [CALL_EXTENSION] = true};
-    return to != NULL && counts[self->kind] ? call_target_take(to, self, out) : CALL_GO;
-}
-
-static const call_stage stages[] = {stage_expiry,   stage_scopes, stage_rules,       stage_guard,
-                                    stage_deadline, stage_once,   stage_concurrency, stage_send};
+static const call_stage stages[] = {stage_expiry, stage_rate,     stage_scopes, stage_rules,
+                                    stage_guard,  stage_deadline, stage_once,   stage_concurrency,
+                                    stage_rates,  stage_send};
 
 /* ---- the door -------------------------------------------------------------------------------- */
 

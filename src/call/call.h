@@ -23,6 +23,7 @@
 #include "auth/principal.h"
 #include "base/list.h"
 #include "call/kind.h"
+#include "policy/limits.h"
 #include "policy/outcomes.h"
 #include "policy/rules.h"
 #include "policy/tools.h"
@@ -125,6 +126,8 @@ struct call_context {
     bool is_late;    /* its deadline passed while it waited */
     bool has_queued; /* it has been in its target's queue */
     bool has_waited; /* it may be in door.granted */
+    bool has_paid;   /* of its principal's bucket */
+    bool has_spent;  /* of those of its tool and server */
     bool has_claim;  /* `claim` has a part in the outcome of equal calls */
     bool may_repeat; /* the settings of its tool say so */
     outcome_claim claim;
@@ -153,6 +156,7 @@ struct call_door {
     bool (*guard)(void *user, const call_context *call, call_refusal *out);
     policy_index policy;      /* the rules; without any the stage does nothing */
     policy_tools_index tools; /* how tools are called; without any nothing is looked up */
+    policy_limits *limits;    /* of rate; borrowed; NULL: none */
     call_once *once;          /* calls that are carried out once; borrowed; NULL: none are */
     void *user;
     list waiting;  /* calls, by door_link, oldest first */
@@ -194,8 +198,8 @@ static inline policy_outcome call_shows(const call_context *call, const policy_n
     return policy_ask(&call->door->policy, &question).outcome;
 }
 
-/* Asks the stages, cheapest first: expiry of the principal, its scopes, rules, guard, deadline,
- * equal calls before, concurrency of the target. `to`: the server or agent that is meant; NULL: the service itself
+/* Asks the stages, cheapest first: expiry of the principal, its rate, its scopes, rules, guard, deadline,
+ * equal calls before, concurrency of the target, rates of tool and target. `to`: the server or agent that is meant; NULL: the service itself
  * answers. A call that is admitted already goes if `to` is what it was admitted to, and is refused
  * otherwise. A stage that cannot decide refuses.
  * Owns: the call holds a reference to `to` until call_over. */

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "mcp/protocol.h"
 #include "patchbay/types.h"
+#include "policy/limits.h"
 #include "policy/rules.h"
 #include "policy/scan.h"
 #include "policy/tools.h"
@@ -475,6 +476,9 @@ typedef struct config_tool {
     bay_str name; /* the pattern */
     uint32_t line;
     policy_idempotency idempotency;
+    bay_str rate;
+    bay_str total;
+    uint32_t cost;
 } config_tool;
 
 typedef struct config_tools {
@@ -482,9 +486,17 @@ typedef struct config_tools {
     size_t count;
 } config_tools;
 
+typedef struct config_rates {
+    bay_str address;
+    bay_str principal;
+    bay_str tool;
+    bay_str server;
+} config_rates;
+
 typedef struct config_policy {
     config_default fallback;
     config_locked locked;
+    config_rates rates;
     config_rules rules;
     config_tools tools;
 } config_policy;
@@ -581,6 +593,8 @@ typedef struct config {
     config_policy policy;
     policy_rules *rules; /* the same, ready to decide; NULL: there are no rules */
     policy_tools *tools; /* and policy.tools; NULL: there are none */
+    policy_rates rates;  /* and policy.rates */
+    bool has_rates;      /* in one of them */
 } config;
 
 /* What loading found. `line` is 0 where no line is to blame. */

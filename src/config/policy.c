@@ -103,6 +103,7 @@ typedef struct rule_maker {
     policy_rule *rule;   /* or … */
     policy_group *group; /* … */
     const char *place;   /* "policy.rules.3" */
+    bool has_rates;      /* some tool has */
 } rule_maker;
 
 /* False after saying why. */
@@ -415,6 +416,64 @@ static void check_idempotency(const rule_maker *self, const config_node *node,
     }
 }
 
+/* `text` "": there is none. */
+static policy_rate read_rate(config_loader *loader, const config_node *node, const char *place,
+                             const char *key, bay_str text)
+{
+    policy_rate rate = {0};
+    bay_diag diag = {0};
+    if (text.len > 0 && policy_rate_parse(text, &rate, &diag) != BAY_OK) {
+        config_error(loader, config_line_of(node, key), "%s.%s: %s", place, key, diag.text);
+    }
+    return rate;
+}
+
+/* A call that costs more than a rate lets through at once could never be made. */
+static void check_cost(const rule_maker *self, const config_node *node, const char *place,
+                       const policy_tool *settings)
+{
+    const policy_rate *const rates[] = {&settings->rate, &settings->total,
+                                        &self->config->rates.tool, &self->config->rates.server};
+    for (size_t i = 0; i < ARRAY_LEN(rates); i++) {
+        if (rates[i]->count > 0 && settings->cost > rates[i]->burst) {
+            config_error(self->loader, config_line_of(node, "cost"),
+                         "%s.cost: %u is more than the %u calls that one of its rates lets through "
+                         "at once, so that it could never be called",
+                         place, settings->cost, rates[i]->burst);
+            return;
+        }
+    }
+}
+
+static void read_rates(rule_maker *self, const config_node *node, const config_tool *tool,
+                       policy_tool *settings)
+{
+    char place[CONFIG_NAME_BYTES + 48];
+    (void)snprintf(place, sizeof(place), "policy.tools.%s", config_quote(tool->name).text);
+    settings->rate = read_rate(self->loader, node, place, "rate", tool->rate);
+    settings->total = read_rate(self->loader, node, place, "total", tool->total);
+    settings->cost = member_of(node, "cost") != NULL ? tool->cost : 0;
+    check_cost(self, node, place, settings);
+    self->has_rates = self->has_rates || settings->rate.count > 0 || settings->total.count > 0;
+}
+
+static void make_rates(config_loader *loader, const config_node *section, config *self)
+{
+    const config_rates *from = &self->policy.rates;
+    const struct {
+        const char *key;
+        bay_str text;
+        policy_rate *rate;
+    } rows[] = {{"address", from->address, &self->rates.address},
+                {"principal", from->principal, &self->rates.principal},
+                {"tool", from->tool, &self->rates.tool},
+                {"server", from->server, &self->rates.server}};
+    for (size_t i = 0; section != NULL && i < ARRAY_LEN(rows); i++) {
+        *rows[i].rate = read_rate(loader, section, "policy.rates", rows[i].key, rows[i].text);
+        self->has_rates = self->has_rates || rows[i].rate->count > 0;
+    }
+}
+
 static void make_tool(rule_maker *self, const config_node *node, const config_tool *tool,
                       policy_tools *tools)
 {
@@ -422,6 +481,7 @@ static void make_tool(rule_maker *self, const config_node *node, const config_to
     policy_tool settings = {.idempotency = idempotency != NULL ? &tool->idempotency : NULL};
     size_t other;
     check_pattern(self, tool->line, "tools", tool->name);
+    read_rates(self, node, tool, &settings);
     if (idempotency != NULL) {
         char place[CONFIG_NAME_BYTES + 48];
         (void)snprintf(place, sizeof(place), "policy.tools.%s.idempotency",
@@ -460,6 +520,7 @@ static void make_tools(config_loader *loader, const config_node *section, config
         make_tool(&maker, node, &rows->at[i], self->tools);
         node = node->next;
     }
+    self->has_rates = self->has_rates || maker.has_rates;
 }
 
 /* Nothing is on that is not configured: without `policy` there are no rules. */
@@ -470,9 +531,10 @@ void config_check_policy(config_loader *loader, const config_node *root, config 
     if (section == NULL || section->kind != CONFIG_NODE_MAP) {
         return;
     }
+    make_rates(loader, member_of(section, "rates"), self);
     make_tools(loader, member_of(section, "tools"), self);
     if (member_of(section, "rules") == NULL && member_of(section, "default") == NULL &&
-        self->tools != NULL) {
+        (self->tools != NULL || member_of(section, "rates") != NULL)) {
         return;
     }
     if (member_of(section, "default") == NULL) {

@@ -84,7 +84,7 @@ static inline bool endpoint_admits(mcp_request *request, const upstream *to)
 /* endpoint_rules.c */
 enum { ENDPOINT_FULL_BYTES = CONFIG_NAME_BYTES + LISTING_NAME_BYTES + 16 };
 bool endpoint_has_rules(const call_context *call);
-/* Are there settings of tools that its name may have? */
+/* Are there settings of tools, or limits, that its name may have? */
 bool endpoint_has_settings(const call_context *call);
 /* Does the call's principal see the entry? */
 bool endpoint_shows(const endpoint *self, const call_context *call, listing_kind kind,

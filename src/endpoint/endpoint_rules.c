@@ -21,7 +21,9 @@ bool endpoint_has_rules(const call_context *call)
 
 bool endpoint_has_settings(const call_context *call)
 {
-    return call->door != NULL && call->door->tools.tools != NULL && call->kind == CALL_TOOL;
+    const call_door *door = call->door;
+    return door != NULL &&
+           (door->limits != NULL || (door->tools.tools != NULL && call->kind == CALL_TOOL));
 }
 
 /* Rules name tools and prompts as "/mcp" shows them, whatever this endpoint shows. A name that is

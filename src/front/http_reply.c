@@ -266,7 +266,7 @@ void http_reply_answer(http_reply *self, int status, bay_str json, bay_str sessi
         fields[count++] = (http_field){STR("Mcp-Session-Id"), session};
     }
     if (detail.len > 0 && status != 403) {
-        fields[count++] = (http_field){STR("Allow"), detail};
+        fields[count++] = (http_field){status == 429 ? STR("Retry-After") : STR("Allow"), detail};
     } else if (detail.len > 0 && self->among->challenge != NULL) {
         front_challenge challenge = {.retry = STR("")};
         self->among->challenge(self->among->challenge_user, exchange, detail, &challenge);

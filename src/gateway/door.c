@@ -152,7 +152,7 @@ static void door_record(void *user, const call_context *call, call_outcome how)
 bool worker_client_address(void *user, const http_exchange *exchange, net_address *out)
 {
     const worker *self = user;
-    if (!policy_rules_read_origin(self->door.policy.rules)) {
+    if (self->door.limits == NULL && !policy_rules_read_origin(self->door.policy.rules)) {
         return false;
     }
     forwarded_request from = {.address = http_exchange_peer(exchange)};
@@ -171,12 +171,31 @@ const policy_origin *worker_origin(void *user, http_exchange *exchange)
                              http_exchange_arena(exchange));
 }
 
+/* Made by the first loop that needs it, and shared; NULL: there is no memory. */
+static buckets *buckets_of(gateway *self)
+{
+    buckets *found = atomic_load(&self->buckets);
+    buckets *made = NULL;
+    if (found != NULL || buckets_new(POLICY_BUCKETS, &made) != BAY_OK) {
+        return found;
+    }
+    if (atomic_compare_exchange_strong(&self->buckets, &found, made)) {
+        return made;
+    }
+    buckets_unref(made); /* another loop was first */
+    return found;
+}
+
 void worker_door_set(worker *self, const config *settings)
 {
     self->door.timeout_ms = settings->timeouts.call_ms;
     policy_index_set(&self->door.policy, settings->rules);
     policy_tools_index_set(&self->door.tools, settings->tools);
     set_scanner(self, settings);
+    if (settings->has_rates) {
+        policy_limits_set(&self->limits, buckets_of(self->gateway), &settings->rates);
+    }
+    self->door.limits = settings->has_rates ? &self->limits : NULL;
     if (settings->tools != NULL) {
         self->door.once = &self->once; /* it stays: calls may be under way when settings go */
     }
@@ -201,6 +220,7 @@ void worker_door_fini(worker *self)
 {
     policy_index_fini(&self->door.policy);
     policy_tools_index_fini(&self->door.tools);
+    policy_limits_fini(&self->limits);
     outcomes_store_free(self->once.store);
     scanner_free(self->scan);
     scan_rule_set_free(self->scan_rules);

@@ -1,5 +1,6 @@
 /* What comes in over the clients' listeners: the table of paths, what each needs to know of the
  * caller, and who serves it. Everything else is answered by unknown.c. */
+#include "base/err.h"
 #include "base/str.h"
 #include "gateway/connect.h"
 #include "gateway/login.h"
@@ -163,11 +164,34 @@ static const front_row rows[] = {
     {STR_INIT("/readyz"), false, FRONT_PUBLIC, NULL, serve_ready, NULL},
 };
 
+/* False: too many requests came from there. */
+static bool admits_address(worker *self, const front_request *request, front_refusal *out)
+{
+    net_address address;
+    policy_excess excess;
+    char seconds[16];
+    arena *memory = http_exchange_arena(request->exchange);
+    bay_str text = {"", 0};
+    if (self->door.limits == NULL || address_parse(request->from.address, &address) != BAY_OK ||
+        policy_limits_admits(self->door.limits, &address, loop_now_ms(self->loop), &excess)) {
+        return true;
+    }
+    (void)snprintf(seconds, sizeof(seconds), "%u", (excess.retry_after_ms + 999) / 1000);
+    err_ignore(arena_dup(memory, str_of(seconds), &out->challenge.retry));
+    err_ignore(arena_dup(memory, (bay_str){excess.text, strlen(excess.text) + 1}, &text));
+    out->status = 429;
+    out->text = text.len > 0 ? text.at : "too many requests";
+    return false;
+}
+
 static front_verdict identify_caller(void *user, const front_request *request,
                                      const auth_principal **out_principal, front_refusal *out)
 {
-    const worker *self = user;
+    worker *self = user;
     const gateway_options *options = &self->gateway->options;
+    if (!admits_address(self, request, out)) {
+        return FRONT_REFUSE;
+    }
     if (options->identify != NULL) {
         return options->identify(options->user, request, out_principal, out);
     }

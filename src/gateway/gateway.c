@@ -296,6 +296,7 @@ void gateway_free(gateway *self)
     gateway_auth_unref(self->auth);
     seal_ring_free(self->ring);
     outcomes_free(self->outcomes);
+    buckets_unref(self->buckets);
     agents_aliases_free(self->aliases);
     agents_owners_free(self->owners);
     trust_pins_unref(self->pins);

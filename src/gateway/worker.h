@@ -67,6 +67,7 @@ struct worker {
     trust_pins *pins;             /* a reference; NULL: nothing is held against a lock or scanned */
     gateway_contracts *contracts; /* a reference; NULL: none are run */
     call_door door;               /* what calls of this loop pass: door.c */
+    policy_limits limits;         /* of the door, where rates are configured */
     call_once once;               /* of the door, once some tool has such settings */
     worker_evidence evidence;     /* what is told of calls of this loop */
     scanner *scan;                /* of results; NULL: none is asked for, or there was no memory */
@@ -114,6 +115,7 @@ struct gateway {
     tls_context *tls;
     seal_ring *ring;              /* of tokens and sessions; NULL in a build without TLS */
     const gateway_auth *auth;     /* NULL: stdin alone is served */
+    buckets *_Atomic buckets;     /* of limits of rate, once there are some */
     outcomes *outcomes;           /* of calls that are carried out once */
     gateway_evidence *evidence;   /* NULL: nothing is told of calls */
     agents_aliases *aliases;      /* ids of tasks that clients made */

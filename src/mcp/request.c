@@ -595,6 +595,12 @@ void request_answer_refusal(mcp_request *self, const call_refusal *why)
     if (is_challenge) {
         request_of(self)->channel->needs = why->scopes;
         request_refuse(request_of(self), 403, code, why->text, buf_view(&data));
+    } else if (why->reason == CALL_RATE_LIMITED && self->call.kind != CALL_TOOL &&
+               response_channel_may_challenge(request_of(self)->channel)) {
+        char seconds[16];
+        (void)snprintf(seconds, sizeof(seconds), "%u", (why->retry_after_ms + 999) / 1000);
+        err_ignore(arena_dup(self->memory, str_of(seconds), &request_of(self)->channel->needs));
+        request_refuse(request_of(self), 429, code, why->text, buf_view(&data));
     } else if (self->call.kind == CALL_TOOL && !is_expired) {
         mcp_request_tool_error(self, str_of(why->text), buf_view(&meta));
     } else {

@@ -35,7 +35,7 @@ typedef struct mcp_persistence mcp_persistence; /* mcp/persistence.h */
 typedef struct mcp_carrier_ops {
     /* The whole reply as one JSON body (`json` empty: no body). `session` non-empty: send it as
      * Mcp-Session-Id. `detail` non-empty: with 405 the verbs for Allow, with 403 the scopes for a
-     * challenge. Last call on the carrier. HTTP only. */
+     * challenge, with 429 the seconds for Retry-After. Last call on the carrier. HTTP only. */
     void (*answer)(mcp_carrier *self, int status, bay_str json, bay_str session, bay_str detail);
     /* One message on the stream (HTTP: opens text/event-stream first) or line. `event_id` empty:
      * none; `json` empty: a priming event; both empty: sends only the reply's head. BAY_ERR_AGAIN:
@@ -69,7 +69,7 @@ typedef struct mcp_http_request {
     bool (*forward)(const struct mcp_http_request *self, mcp_carrier *carrier, json_val params);
     arena *memory;                   /* lives as long as the carrier's exchange */
     const auth_principal *principal; /* borrowed; the engine takes its own reference */
-    bool has_address;                /* of the client; only where rules read it */
+    bool has_address;                /* of the client; only where rules or limits read it */
     net_address address;
 } mcp_http_request;
 

@@ -250,14 +250,15 @@ static bool keep_via(request *read, const http_head *http)
     return !via_is_fine(via) || arena_dup(read->shown.memory, via, &read->shown.via) == BAY_OK;
 }
 
-/* What rules read of where the request comes from. */
+/* What rules and limits read of where the request comes from. */
 static void keep_origin(request *read, const mcp_http_request *sent)
 {
     const call_door *door = read->shown.server->options.door;
-    if (door != NULL && door->policy.rules != NULL) {
+    if (door != NULL && (door->policy.rules != NULL || door->limits != NULL)) {
         read->shown.call.origin =
-            door->policy.origin(door->policy.rules, sent->has_address ? &sent->address : NULL,
-                                sent->fields, sent->field_count, read->shown.memory);
+            (door->limits != NULL ? door->limits->origin : door->policy.origin)(
+                door->policy.rules, sent->has_address ? &sent->address : NULL, sent->fields,
+                sent->field_count, read->shown.memory);
     }
     if (door != NULL && door->tools.tools != NULL) {
         read->shown.call.fields =

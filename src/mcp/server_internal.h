@@ -72,7 +72,7 @@ typedef struct response_channel {
     bool is_legacy;
     buf answers;        /* batch: the answers that go out as one array */
     bay_str session_id; /* of a session just begun */
-    bay_str needs;      /* scopes that the caller lacks: 403, for the challenge */
+    bay_str needs;      /* with 403 the scopes that the caller lacks, with 429 seconds */
 } response_channel;
 
 /* The parts of params and _meta that the engine reads, found in one pass each. */

@@ -575,11 +575,12 @@ bool policy_rules_read_origin(const policy_rules *self)
 const policy_origin *policy_origin_new(const policy_rules *rules, const net_address *address,
                                        const http_field *fields, size_t count, arena *memory)
 {
-    if (!policy_rules_read_origin(rules)) {
+    if (address == NULL && !policy_rules_read_origin(rules)) {
         return NULL;
     }
+    size_t header_count = rules != NULL ? rules->header_count : 0;
     policy_origin *made = arena_zalloc(memory, sizeof(*made));
-    policy_header *headers = arena_array(memory, rules->header_count + 1, sizeof(*headers));
+    policy_header *headers = arena_array(memory, header_count + 1, sizeof(*headers));
     if (made == NULL || headers == NULL) {
         return NULL;
     }
@@ -587,7 +588,7 @@ const policy_origin *policy_origin_new(const policy_rules *rules, const net_addr
         made->address = *address;
         made->has_address = true;
     }
-    for (size_t i = 0; i < rules->header_count; i++) {
+    for (size_t i = 0; i < header_count; i++) {
         size_t times = http1_field_count(fields, count, rules->headers[i]);
         bay_str value = http1_field_find(fields, count, rules->headers[i]);
         policy_header *at = &headers[made->header_count];

@@ -196,7 +196,8 @@ policy_decision policy_decide(policy_index *self, const policy_question *questio
 /* Do the rules read where a call comes from? */
 bool policy_rules_read_origin(const policy_rules *self);
 /* What they read of it, in `memory`: the address (NULL: unknown) and the header fields that some
- * rule names. NULL where they read nothing of it, or there is no memory: then it is unknown. */
+ * rule names. `rules` NULL: the address alone. NULL where there is nothing of it, or no memory: then it is
+ * unknown. */
 const policy_origin *policy_origin_new(const policy_rules *rules, const net_address *address,
                                        const http_field *fields, size_t count, arena *memory);
 

@@ -13,6 +13,9 @@ typedef struct tool_row {
     size_t literal; /* bytes that are no wildcards; a written-out name: more than any pattern has */
     bool has_idempotency;
     policy_idempotency idempotency;
+    policy_rate rate;
+    policy_rate total;
+    uint32_t cost;
 } tool_row;
 
 struct policy_tools {
@@ -100,10 +103,17 @@ static bool same_idempotency(const policy_idempotency *a, const policy_idempoten
            a->on_unknown == b->on_unknown;
 }
 
+static bool rates_disagree(const policy_rate *a, const policy_rate *b)
+{
+    return a->count > 0 && b->count > 0 && !policy_rate_is_same(a, b);
+}
+
 static bool disagree(const policy_tool *a, const policy_tool *b)
 {
-    return a->idempotency != NULL && b->idempotency != NULL &&
-           !same_idempotency(a->idempotency, b->idempotency);
+    bool keys = a->idempotency != NULL && b->idempotency != NULL &&
+                !same_idempotency(a->idempotency, b->idempotency);
+    return keys || rates_disagree(&a->rate, &b->rate) || rates_disagree(&a->total, &b->total) ||
+           (a->cost > 0 && b->cost > 0 && a->cost != b->cost);
 }
 
 static bay_str pattern_of(const tool_row *self)
@@ -134,7 +144,10 @@ static bay_err fill(tool_row *self, bay_str pattern, const policy_tool *settings
     *self = (tool_row){.pattern = mem_alloc(bytes + 1),
                        .pattern_len = pattern.len,
                        .literal = literal_of(pattern),
-                       .has_idempotency = settings->idempotency != NULL};
+                       .has_idempotency = settings->idempotency != NULL,
+                       .rate = settings->rate,
+                       .total = settings->total,
+                       .cost = settings->cost};
     if (self->pattern == NULL) {
         return BAY_ERR_NOMEM;
     }
@@ -149,7 +162,10 @@ static bay_err fill(tool_row *self, bay_str pattern, const policy_tool *settings
 
 static policy_tool settings_of(const tool_row *self)
 {
-    return (policy_tool){.idempotency = self->has_idempotency ? &self->idempotency : NULL};
+    return (policy_tool){.idempotency = self->has_idempotency ? &self->idempotency : NULL,
+                         .rate = self->rate,
+                         .total = self->total,
+                         .cost = self->cost};
 }
 
 bay_err policy_tools_add(policy_tools *self, bay_str pattern, const policy_tool *settings,
@@ -201,9 +217,11 @@ static policy_tool resolve(const policy_tools *self, bay_str name)
     for (size_t i = 0; i < self->count; i++) {
         const tool_row *row = &self->rows[i];
         policy_tool here = settings_of(row);
-        if (found.idempotency == NULL && here.idempotency != NULL &&
-            str_glob(pattern_of(row), name)) {
-            found.idempotency = here.idempotency;
+        if (str_glob(pattern_of(row), name)) {
+            found.idempotency = found.idempotency != NULL ? found.idempotency : here.idempotency;
+            found.rate = found.rate.count > 0 ? found.rate : here.rate;
+            found.total = found.total.count > 0 ? found.total : here.total;
+            found.cost = found.cost > 0 ? found.cost : here.cost;
         }
     }
     return found;

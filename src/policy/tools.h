@@ -7,6 +7,7 @@
 #ifndef POLICY_TOOLS_H
 #define POLICY_TOOLS_H
 
+#include "policy/rate.h"
 #include "wire/http1.h"
 #include "json/json.h"
 
@@ -30,9 +31,12 @@ typedef struct policy_idempotency {
 
 typedef enum policy_on_unknown { POLICY_UNKNOWN_REFUSE, POLICY_UNKNOWN_RETRY } policy_on_unknown;
 
-/* The settings of one pattern, or of one tool. NULL: not set. */
+/* The settings of one pattern, or of one tool. NULL, 0: not set. */
 typedef struct policy_tool {
     const policy_idempotency *idempotency;
+    policy_rate rate;  /* of each principal */
+    policy_rate total; /* of all principals together */
+    uint32_t cost;     /* calls that one call counts as */
 } policy_tool;
 
 typedef struct policy_tools policy_tools;

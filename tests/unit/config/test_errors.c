@@ -40,6 +40,13 @@ static const mistake mistakes[] = {
      "patchbay.yaml:4: unknown key \"idempotent\" in policy.tools.a.pay: did you mean *"},
     {TOOL "a.p*: {idempotency: {}}\n    a.*y: {idempotency: {derive: true}}\n",
      "patchbay.yaml:5: policy.tools: \"a.*y\" and \"a.p*\" are equally specific, match *"},
+    {TOOL "a.pay: {rate: 5/m}\n", "patchbay.yaml:4: policy.tools.a.pay.rate: a rate is written *"},
+    {TOOL "a.pay: {rate: 2/min, cost: 3}\n",
+     "patchbay.yaml:4: policy.tools.a.pay.cost: 3 is more than the 2 calls that one of *"},
+    {TOOL "a.p*: {rate: 2/min}\n    a.*y: {rate: 3/min}\n",
+     "patchbay.yaml:5: policy.tools: \"a.*y\" and \"a.p*\" are equally specific, match *"},
+    {"policy:\n  rates:\n    principal: 5 per minute\n",
+     "patchbay.yaml:3: policy.rates.principal: a rate is written *"},
     {TOOL "'': {idempotency: {}}\n", "patchbay.yaml:4: policy.tools: a pattern has 1 to *"},
     /* agents */
     {AGENT "{}\n", "patchbay.yaml:2: agents.a: none of url, card and tools: *"},

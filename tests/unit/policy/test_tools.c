@@ -115,11 +115,41 @@ static void a_header_field_that_is_there_twice_has_no_value(void **state)
     policy_tools_unref(tools);
 }
 
+static void each_setting_counts_for_itself(void **state)
+{
+    policy_tools *tools = made();
+    policy_tools_index index = {0};
+    const policy_rate five = {5, 5, 60000};
+    const policy_rate nine = {9, 9, 60000};
+    const policy_tool settings[] = {{.rate = five, .cost = 2}, {.total = nine}, {.rate = nine}};
+    static const char *const patterns[] = {"*", "a.*", "a.pay"};
+    size_t other;
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(patterns); i++) {
+        assert_int_equal(policy_tools_add(tools, str_of(patterns[i]), &settings[i], &other),
+                         BAY_OK);
+    }
+    assert_int_equal(policy_tools_add(tools, STR("?.pay"), &settings[0], &other), BAY_OK);
+    assert_int_equal(policy_tools_add(tools, STR("*.pay"), &settings[2], &other),
+                     BAY_ERR_DUPLICATE); /* another rate for the same names */
+    policy_tools_index_set(&index, tools);
+    policy_tool found = policy_tools_find(&index, STR("a.pay"));
+    assert_int_equal(found.rate.count, 9);
+    assert_int_equal(found.total.count, 9);
+    assert_int_equal(found.cost, 2);
+    found = policy_tools_find(&index, STR("b.get"));
+    assert_int_equal(found.rate.count, 5);
+    assert_int_equal(found.total.count, 0);
+    policy_tools_index_fini(&index);
+    policy_tools_unref(tools);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equally_specific_patterns_that_disagree_are_refused),
         cmocka_unit_test(the_most_specific_pattern_counts),
+        cmocka_unit_test(each_setting_counts_for_itself),
         cmocka_unit_test(a_pattern_without_a_setting_hides_none),
         cmocka_unit_test(a_header_field_that_is_there_twice_has_no_value),
     };
