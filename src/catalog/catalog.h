@@ -38,6 +38,7 @@ typedef struct catalog_source {
     unsigned abilities;               /* the endpoint's own: what the server can */
     unsigned read;                    /* one bit a kind: reading it has ended once, well or not */
     uint64_t fresh_until_ms[LISTING_KINDS]; /* 0: nobody says; UINT64_MAX: without end */
+    trust_pins *pins;           /* what its items are held against; borrowed; NULL: nothing */
     const trust_checked *about; /* its instructions held against the pins; NULL: they are not */
     bool
         is_held; /* what is not listed of it cannot be reached, either: it is held against the pins */

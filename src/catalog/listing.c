@@ -76,7 +76,7 @@ void listing_unref(listing *self)
     }
 }
 
-static bool listing_equal(const listing *a, const listing *b)
+bool listing_equal(const listing *a, const listing *b)
 {
     if (a == NULL || b == NULL || a->count != b->count) {
         return false;

@@ -63,6 +63,8 @@ typedef struct listing {
 
 listing *listing_ref(listing *self);
 void listing_unref(listing *self); /* NULL is fine */
+/* Do clients see the same? NULL equals nothing. */
+bool listing_equal(const listing *a, const listing *b);
 /* The member of the result that holds the items. */
 bay_str listing_result_key(listing_kind kind);
 

@@ -207,7 +207,7 @@ typedef struct config_timeouts {
     uint32_t probe_ms;
     uint32_t start_ms; /* 0: by whether the server has been ready before */
     uint32_t list_ms;
-    uint32_t settle_ms;
+    uint32_t settle_ms;     /* 0: by what is waited for: config_settle_ms */
     uint32_t keep_alive_ms; /* 0: none */
     uint32_t drain_ms;
     uint32_t terminate_ms;
@@ -565,6 +565,7 @@ typedef struct config {
     bay_str store;        /* empty: nothing outlives the process */
     bay_str public_url;   /* "": by the addresses listened on */
     bay_str separator;
+    bay_str conversation; /* a key of `_meta`; empty: none counts */
     bool bare_names;
     config_admin admin;
     config_scan scan;
@@ -686,5 +687,15 @@ bool config_equal_server(const config_server *a, const config_server *b);
 /* docs/config.md and docs/config.schema.json, from the table. Errors stick in `out`. */
 void config_write_markdown(buf *out);
 void config_write_schema(buf *out);
+
+/* How long lists wait for servers that are starting; `is_program`: one of them is a program, which
+ * may have to be fetched first (npx, uvx). */
+enum { CONFIG_SETTLE_MS = 3000, CONFIG_SETTLE_PROGRAM_MS = 20000 };
+
+static inline uint32_t config_settle_ms(const config *self, bool is_program)
+{
+    uint32_t own = self->timeouts.settle_ms;
+    return own > 0 ? own : is_program ? CONFIG_SETTLE_PROGRAM_MS : CONFIG_SETTLE_MS;
+}
 
 #endif

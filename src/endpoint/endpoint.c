@@ -139,13 +139,24 @@ static void take_named(endpoint *self, mcp_request *request, listing_kind kind, 
     }
 }
 
-upstream *endpoint_owner_by_list(const endpoint *self, bay_str address)
+bool endpoint_has_server(const endpoint *self, const upstream *server)
 {
-    const catalog_entry *entry = endpoint_find(self, LISTING_RESOURCES, address);
+    for (size_t i = 0; i < self->servers.count; i++) {
+        if (self->servers.sources[i].upstream == server) {
+            return true;
+        }
+    }
+    return false;
+}
+
+upstream *endpoint_owner_by_list(const endpoint *self, const mcp_session *session, bay_str address)
+{
+    const catalog_entry *entry =
+        endpoint_find_in(own_lists_view(self, session, LISTING_RESOURCES), address);
     if (entry != NULL) {
         return entry->upstream;
     }
-    entry = catalog_view_match(&self->views[LISTING_TEMPLATES], address);
+    entry = catalog_view_match(own_lists_view(self, session, LISTING_TEMPLATES), address);
     if (entry == NULL || !listing_item_passes(entry->item) ||
         filter_hides(upstream_config(entry->upstream), LISTING_RESOURCES, address)) {
         return NULL;
@@ -159,13 +170,14 @@ static bool is_unread(const catalog_source *source)
            source->listings[LISTING_TEMPLATES] == NULL;
 }
 
-upstream *endpoint_owner_of_resource(const endpoint *self, bay_str address)
+upstream *endpoint_owner_of_resource(const endpoint *self, const mcp_session *session,
+                                     bay_str address)
 {
     const listing_kind kind = LISTING_RESOURCES;
     if (!filter_admits(self->part, kind, address)) {
         return NULL;
     }
-    upstream *owner = endpoint_owner_by_list(self, address);
+    upstream *owner = endpoint_owner_by_list(self, session, address);
     if (owner != NULL) {
         return owner;
     }
@@ -188,12 +200,12 @@ upstream *endpoint_owner_of_resource(const endpoint *self, bay_str address)
 
 static void take_resource(endpoint *self, mcp_request *request)
 {
-    upstream *listed = endpoint_owner_by_list(self, request->name);
+    upstream *listed = endpoint_owner_by_list(self, request->session, request->name);
     if ((listed == NULL || !endpoint_sees_resource(&request->call, listed)) &&
         endpoint_request_defer(self, request)) {
         return;
     }
-    upstream *owner = endpoint_owner_of_resource(self, request->name);
+    upstream *owner = endpoint_owner_of_resource(self, request->session, request->name);
     if (owner != NULL && endpoint_sees_resource(&request->call, owner)) {
         if (endpoint_admits(request, owner)) {
             route_to(self, request, owner, (bay_str){NULL, 0}, NULL);
@@ -274,6 +286,11 @@ static void endpoint_request(void *user, mcp_request *request)
     endpoint *self = user;
     bool has_rules = endpoint_has_rules(&request->call);
     request->is_cache_private = has_rules;
+    if (self->has_one_client && !self->is_introduced) {
+        bool may_ask = self->ring != NULL && self->config->limits.suspended_calls > 0;
+        endpoint_introduce(
+            self, may_ask ? mcp_inputs_of(request->revision, request->client_capabilities) : 0);
+    }
     if (has_rules && is_ambiguous(request)) {
         mcp_request_error(request, RPC_INVALID_PARAMS,
                           STR("A member of the params stands twice, or in another case"),
@@ -398,6 +415,7 @@ static const mcp_service endpoint_service = {
     .param_table = endpoint_param_table,
     .resolve_subscription = endpoint_resolve_subscription,
     .subscribe = endpoint_subscribe,
+    .subscribed = endpoint_subscribed,
     .notified = endpoint_notified,
     .session_changed = endpoint_session_changed,
 };
@@ -437,6 +455,8 @@ bay_err endpoint_new(const endpoint_options *options, endpoint **out)
     self->worker = options->worker;
     self->ring = options->ring;
     self->has_one_client = options->has_one_client;
+    self->introduced = options->introduced;
+    self->user = options->user;
     self->tasks = options->tasks;
     self->door = options->door;
     self->user_login = options->user_login;
@@ -449,6 +469,7 @@ bay_err endpoint_new(const endpoint_options *options, endpoint **out)
     suspended_calls_init(self);
     user_logins_init(self);
     endpoint_clients_init(self);
+    own_lists_init(self);
     buf_init(&self->scratch, CATALOG_MAX_BYTES);
     for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
         catalog_view_init(&self->views[kind], kind);
@@ -508,6 +529,7 @@ void endpoint_free(endpoint *self)
     }
     session_persister_free(self->persister);
     suspended_calls_fini(self);
+    own_lists_fini(self);
     endpoint_clients_fini(self);
     if (self->tasks != NULL) {
         self->tasks->forget(self);

@@ -51,6 +51,9 @@ typedef struct endpoint_options {
     bay_str profile;      /* name of the part of the catalog it shows; empty: all of it */
     uint32_t worker;
     bool has_one_client; /* it serves stdin and stdout */
+    /* That client has said what it can be asked (mcp_inputs); once. May be NULL. */
+    void (*introduced)(void *user, unsigned inputs);
+    void *user;
     loop *loop;
     const seal_ring *ring;       /* borrowed; NULL: nothing can be sealed (a build without TLS) */
     session_store *sessions;     /* borrowed; NULL: none is kept */
@@ -90,7 +93,8 @@ void endpoint_lists_ready(endpoint *self);
 void endpoint_awake(endpoint *self);
 /* Once a second. */
 void endpoint_tick(endpoint *self, uint64_t now_ms);
-void endpoint_updated(endpoint *self, bay_str uri);
+/* Over the session that clients share: not for those with a session of their own with that server. */
+void endpoint_updated(endpoint *self, const upstream *from, bay_str uri);
 /* A server says that what a URL was for is done: the client that was asked to open it hears so. */
 void endpoint_elicitation_done(endpoint *self, bay_str server, json_val params);
 size_t endpoint_count(const endpoint *self, listing_kind kind);

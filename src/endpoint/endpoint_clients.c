@@ -9,7 +9,7 @@
 /* A session without an id, of a connection: it has a number, and no later one has the same. A
  * server may stand behind several endpoints, so the endpoint's own mark goes before it. */
 typedef struct numbered {
-    const mcp_session *session; /* the key */
+    mcp_session *session; /* the key */
     size_t len;
     char text[64];
 } numbered;
@@ -22,7 +22,12 @@ typedef struct elicited {
     char key[]; /* the server's name, NUL, the raw id */
 } elicited;
 
-static bay_str key_of(const mcp_session *const *session)
+static bay_str name_of(const numbered *self)
+{
+    return (bay_str){self->text, self->len};
+}
+
+static bay_str key_of(mcp_session *const *session)
 {
     return (bay_str){(const char *)session, sizeof(*session)};
 }
@@ -30,6 +35,8 @@ static bay_str key_of(const mcp_session *const *session)
 void endpoint_clients_init(endpoint *self)
 {
     map_init(&self->numbered, SIZE_MAX / 2);
+    map_init(&self->by_name, SIZE_MAX / 2);
+    list_init(&self->client_questions);
     map_init(&self->elicitations, ENDPOINT_ELICITATIONS + 1);
     list_init(&self->elicited);
 }
@@ -50,13 +57,23 @@ void endpoint_clients_fini(endpoint *self)
         forget_elicited(self, CONTAINER_OF(list_first(&self->elicited), elicited, link));
     }
     map_fini(&self->elicitations);
+    map_fini(&self->by_name);
     while (map_next(&self->numbered, &cursor, &key, &one)) {
         mem_free(one);
     }
     map_fini(&self->numbered);
 }
 
-static bay_err number(endpoint *self, const mcp_session *session, bay_str *out)
+static void forget_number(endpoint *self, mcp_session *session)
+{
+    numbered *one = map_remove(&self->numbered, key_of(&session));
+    if (one != NULL) {
+        (void)map_remove(&self->by_name, name_of(one));
+        mem_free(one);
+    }
+}
+
+static bay_err number(endpoint *self, mcp_session *session, bay_str *out)
 {
     numbered *one = map_get(&self->numbered, key_of(&session));
     if (one == NULL) {
@@ -74,28 +91,84 @@ static bay_err number(endpoint *self, const mcp_session *session, bay_str *out)
             mem_free(one);
             return BAY_ERR_NOMEM;
         }
+        if (map_put(&self->by_name, name_of(one), one, NULL) != BAY_OK) {
+            forget_number(self, session);
+            return BAY_ERR_NOMEM;
+        }
     }
-    *out = (bay_str){one->text, one->len};
+    *out = name_of(one);
     return BAY_OK;
 }
 
-bay_err endpoint_identity(endpoint *self, const mcp_request *request, bay_str *out)
+bay_str endpoint_conversation(const endpoint *self, const mcp_request *request)
 {
-    const mcp_session *session = request->session;
-    bay_str id = session != NULL ? mcp_session_id(session) : principal_binding(request->principal);
-    if (session == NULL || id.len > 0) {
+    bay_str key = self->config->conversation;
+    if (key.len == 0 || request->session != NULL || request->principal == NULL) {
+        return (bay_str){NULL, 0};
+    }
+    json_val named = json_get(request->meta, key);
+    bay_str raw = json_raw(named);
+    bool is_name =
+        json_is(named, JSON_STRING) && raw.len > 2 && raw.len <= ENDPOINT_CONVERSATION_BYTES;
+    return is_name ? raw : (bay_str){NULL, 0};
+}
+
+bay_err endpoint_session_identity(endpoint *self, mcp_session *session, bay_str *out)
+{
+    bay_str id = mcp_session_id(session);
+    if (id.len > 0) {
         *out = id;
         return BAY_OK;
     }
     return number(self, session, out);
 }
 
+bay_err endpoint_identity(endpoint *self, const mcp_request *request, bay_str *out)
+{
+    if (request->session != NULL) {
+        return endpoint_session_identity(self, request->session, out);
+    }
+    bay_str id = principal_binding(request->principal);
+    bay_str conversation = endpoint_conversation(self, request);
+    if (conversation.len > 0) { /* a binding says how long each part of it is */
+        char *text = arena_alloc(request->memory, id.len + conversation.len);
+        if (text == NULL) {
+            return BAY_ERR_NOMEM;
+        }
+        *out = (bay_str){text, id.len + conversation.len};
+        (void)str_put(&text, id);
+        (void)str_put(&text, conversation);
+        return BAY_OK;
+    }
+    *out = id;
+    return BAY_OK;
+}
+
 /* False: no server has heard of it. */
-static bool identity_of_session(const endpoint *self, const mcp_session *session, bay_str *out)
+static bool identity_of_session(const endpoint *self, mcp_session *session, bay_str *out)
 {
     const numbered *one = map_get(&self->numbered, key_of(&session));
-    *out = one != NULL ? (bay_str){one->text, one->len} : mcp_session_id(session);
+    *out = one != NULL ? name_of(one) : mcp_session_id(session);
     return out->len > 0;
+}
+
+mcp_session *endpoint_session_find(const endpoint *self, bay_str identity)
+{
+    if (identity.len == 0) {
+        return self->only_session;
+    }
+    const numbered *one = map_get(&self->by_name, identity);
+    return one != NULL ? one->session : mcp_server_session(self->engine, identity);
+}
+
+void endpoint_introduce(endpoint *self, unsigned inputs)
+{
+    if (self->has_one_client && !self->is_introduced) {
+        self->is_introduced = true;
+        if (self->introduced != NULL) {
+            self->introduced(self->user, inputs);
+        }
+    }
 }
 
 void endpoint_session_changed(void *user, mcp_session *session, bool is_open)
@@ -103,8 +176,12 @@ void endpoint_session_changed(void *user, mcp_session *session, bool is_open)
     endpoint *self = user;
     bay_str identity;
     if (is_open) {
+        self->only_session = self->has_one_client ? session : NULL;
+        endpoint_introduce(self, mcp_session_inputs(session));
         return;
     }
+    self->only_session = self->only_session != session ? self->only_session : NULL;
+    own_lists_forget(self, session);
     LIST_EACH(at, &self->elicited)
     {
         elicited *one = CONTAINER_OF(at, elicited, link);
@@ -118,7 +195,7 @@ void endpoint_session_changed(void *user, mcp_session *session, bool is_open)
     for (size_t i = 0; i < self->servers.count; i++) {
         upstream_identity_gone(self->servers.sources[i].upstream, identity);
     }
-    mem_free(map_remove(&self->numbered, key_of((const mcp_session *const *)&session)));
+    forget_number(self, session);
 }
 
 /* Roots are all that a client may tell of: a server that was told them keeps them, in a session

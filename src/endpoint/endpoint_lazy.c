@@ -7,6 +7,7 @@
 bool endpoint_wake(endpoint *self)
 {
     bool is_pending = false;
+    bool is_program = false;
     if (self->loop == NULL) {
         return false;
     }
@@ -15,12 +16,13 @@ bool endpoint_wake(endpoint *self)
         if (upstream_is_asleep(server)) {
             upstream_start(server);
             is_pending = is_pending || !upstream_is_settled(server); /* else it has failed */
+            is_program = is_program || upstream_config(server)->command.len > 0;
         }
     }
     if (is_pending && !self->is_waking) {
         /* without a timer nobody waits: the lists are announced when they are there */
-        self->is_waking =
-            loop_timer_start(self->loop, &self->waking, self->config->timeouts.settle_ms) == BAY_OK;
+        self->is_waking = loop_timer_start(self->loop, &self->waking,
+                                           config_settle_ms(self->config, is_program)) == BAY_OK;
     }
     return self->is_waking;
 }
@@ -55,7 +57,8 @@ bool endpoint_await(endpoint *self, mcp_request *request, const catalog_source *
         upstream_start(source->upstream);
     }
     bool may_come = (source->read & 1u << kind) == 0 && !upstream_is_down(source->upstream);
-    until_ms = until_ms != 0 ? until_ms : now_ms + self->config->timeouts.settle_ms;
+    bool is_program = upstream_config(source->upstream)->command.len > 0;
+    until_ms = until_ms != 0 ? until_ms : now_ms + config_settle_ms(self->config, is_program);
     if (self->loop == NULL || !may_come || now_ms >= until_ms) {
         return false;
     }

@@ -70,7 +70,7 @@ static bay_err write_page(endpoint *self, const mcp_request *request, listing_ki
     bool is_older = kind == LISTING_TOOLS && request->revision->era == MCP_LEGACY;
     bay_err err = bound.err;
     if (err == BAY_OK) {
-        err = catalog_view_page(&self->views[kind], &cursors,
+        err = catalog_view_page(own_lists_view(self, request->session, kind), &cursors,
                                 json_get(request->message.params, STR("cursor")),
                                 self->config->limits.page_size, is_older, sight, &self->scratch);
     }
@@ -182,7 +182,7 @@ static void set_config(endpoint *self, const config *settings)
         self->profile != NULL ? config_profile_find(settings, str_of(self->profile)) : NULL;
 }
 
-static catalog_options options_of(const endpoint *self)
+catalog_options endpoint_catalog_options(const endpoint *self)
 {
     return (catalog_options){
         .separator = self->only != NULL ? (bay_str){NULL, 0} : self->config->separator,
@@ -199,7 +199,7 @@ static bay_err bring_up_to_date(endpoint *self, catalog_view *view, size_t index
     if (view->servers != NULL) {
         return catalog_view_refresh(view, index, endpoint_now_ms(self));
     }
-    catalog_options options = options_of(self);
+    catalog_options options = endpoint_catalog_options(self);
     return catalog_view_reset(view, &self->servers, &options, endpoint_now_ms(self));
 }
 
@@ -222,6 +222,7 @@ void endpoint_refresh(endpoint *self, listing_kind kind, const catalog_source *s
             say_stays(kind, err);
         }
     }
+    own_lists_follow(self);
     if (catalog_view_id(view) != before) {
         tell_changed(self, kind);
         endpoint_subscriptions_settle(self);
@@ -260,6 +261,7 @@ void endpoint_forget_sources(endpoint *self, const config *settings)
     }
     catalog_servers_fini(&self->servers);
     set_config(self, settings);
+    own_lists_follow(self);
     endpoint_server_changed(self, NULL);
 }
 
@@ -291,7 +293,7 @@ bay_err endpoint_set_sources(endpoint *self, const config *settings, const catal
         policy_rules_hash(self->config->rules) != policy_rules_hash(settings->rules);
     self->servers = next;
     set_config(self, settings);
-    catalog_options options = options_of(self);
+    catalog_options options = endpoint_catalog_options(self);
     for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
         uint64_t before = catalog_view_id(&self->views[kind]);
         bay_err kind_err =
@@ -305,6 +307,7 @@ bay_err endpoint_set_sources(endpoint *self, const config *settings, const catal
             tell_changed(self, kind); /* what clients see of it, too */
         }
     }
+    own_lists_follow(self);
     catalog_servers_fini(&old);
     set_mode(self, self->part);
     endpoint_server_changed(self, NULL);

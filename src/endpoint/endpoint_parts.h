@@ -2,10 +2,12 @@
 #define ENDPOINT_ENDPOINT_PARTS_H
 
 #include "base/str.h"
+#include "endpoint/client_session.h"
 #include "endpoint/endpoint.h"
 #include "endpoint/input_request.h"
 #include "endpoint/meta_tools.h"
 #include "endpoint/mrtr_loop.h"
+#include "endpoint/own_lists.h"
 #include "endpoint/suspended_call.h"
 
 struct endpoint {
@@ -42,8 +44,16 @@ struct endpoint {
     unsigned search_count;
     buf scratch;
     suspended_calls suspended;
-    size_t mrtr_bytes; /* of what is asked in rounds just now */
-    map numbered;      /* see endpoint_clients.c */
+    size_t mrtr_bytes;         /* of what is asked in rounds just now */
+    map numbered;              /* see endpoint_clients.c */
+    map by_name;               /* the same by their names */
+    mcp_session *only_session; /* of the only client, where there is one; NULL: none */
+    list client_questions;
+    map own_lists; /* see own_lists.c */
+    bool has_refused_own_lists;
+    bool is_introduced; /* the only client has said what it can be asked */
+    void (*introduced)(void *user, unsigned inputs);
+    void *user;
     map elicitations;
     list elicited;
     uint64_t last_number;
@@ -67,11 +77,17 @@ static inline uint64_t endpoint_now_ms(const endpoint *self)
 }
 
 /* What is shown by that name, if it passes just now. */
+static inline const catalog_entry *endpoint_find_in(const catalog_view *view, bay_str name)
+{
+    const catalog_entry *entry = catalog_view_find(view, name);
+    return entry != NULL && listing_item_passes(entry->item) ? entry : NULL;
+}
+
+/* … to all clients. */
 static inline const catalog_entry *endpoint_find(const endpoint *self, listing_kind kind,
                                                  bay_str name)
 {
-    const catalog_entry *entry = catalog_view_find(&self->views[kind], name);
-    return entry != NULL && listing_item_passes(entry->item) ? entry : NULL;
+    return endpoint_find_in(&self->views[kind], name);
 }
 
 /* Asks the door for a request to this server; as mcp_request_admit. */
@@ -115,9 +131,13 @@ bool endpoint_request_defer(endpoint *self, mcp_request *request);
 void endpoint_resume(endpoint *self);
 /* A tool by that name is shown to the request's principal, or may turn out to be. */
 bool endpoint_knows_tool(const endpoint *self, mcp_request *request, bay_str name);
-/* Whose resource it is, by the lists alone, or by whatever is known; NULL: nobody's. */
-upstream *endpoint_owner_by_list(const endpoint *self, bay_str address);
-upstream *endpoint_owner_of_resource(const endpoint *self, bay_str address);
+/* Whose resource it is to that client (NULL: to all), by the lists alone, or by whatever is known;
+ * NULL: nobody's. */
+upstream *endpoint_owner_by_list(const endpoint *self, const mcp_session *session, bay_str address);
+upstream *endpoint_owner_of_resource(const endpoint *self, const mcp_session *session,
+                                     bay_str address);
+/* Is that one of its servers? */
+bool endpoint_has_server(const endpoint *self, const upstream *server);
 
 /* endpoint_lazy.c */
 /* Starts its servers that sleep; true: there are some to be waited for. */
@@ -134,6 +154,7 @@ void endpoint_awaited(void *argument);
 
 /* endpoint_lists.c */
 void endpoint_answer_list(endpoint *self, mcp_request *request);
+catalog_options endpoint_catalog_options(const endpoint *self);
 void endpoint_tell_now(void *argument); /* a timer's function; the argument is the endpoint */
 
 /* endpoint_about.c */
@@ -146,9 +167,12 @@ void endpoint_instructions(void *user, const mcp_request *request, buf *out);
 /* endpoint_subscriptions.c */
 void endpoint_subscriptions_init(endpoint *self);
 void endpoint_subscriptions_fini(endpoint *self);
-bay_err endpoint_resolve_subscription(void *user, call_context *call,
+bay_err endpoint_resolve_subscription(void *user, mcp_session *session, call_context *call,
                                       call_target **out) BAY_MUST_CHECK;
 bay_err endpoint_subscribe(void *user, bay_str address, bool is_wanted) BAY_MUST_CHECK;
+void endpoint_subscribed(void *user, mcp_session *session, bay_str address, bool is_wanted);
+/* Is it shown to that client, or not known yet? */
+bool endpoint_shows_resource(const endpoint *self, const mcp_session *session, bay_str address);
 void endpoint_subscriptions_settle(endpoint *self); /* those without a server look for one */
 void endpoint_subscriptions_move(endpoint *self);   /* all do */
 void endpoint_subscriptions_forget(endpoint *self); /* its servers are about to leave */
@@ -157,12 +181,23 @@ void endpoint_subscriptions_forget(endpoint *self); /* its servers are about to 
 enum {
     ENDPOINT_ELICITATIONS = 4096,      /* URLs that somebody may yet be told are done with */
     ENDPOINT_ELICITATION_BYTES = 1024, /* of a server's name and its id for one */
+    ENDPOINT_CONVERSATION_BYTES = 256, /* of a conversation's name, raw; a longer one is none */
 };
 void endpoint_clients_init(endpoint *self);
 void endpoint_clients_fini(endpoint *self);
-/* Whose request it is: the client's session or connection, else its principal. Lives as long as
- * that. */
+/* Which of its principal's conversations a request without a session names, as raw JSON; "": none.
+ * Never of an anonymous principal: that may be anybody. */
+bay_str endpoint_conversation(const endpoint *self, const mcp_request *request);
+/* Whose request it is: the client's session or connection, else its principal, with its
+ * conversation. Lives as long as that, or as the request. */
 bay_err endpoint_identity(endpoint *self, const mcp_request *request, bay_str *out) BAY_MUST_CHECK;
+/* The session of this identity, "" that of the only client; NULL: it has none here. */
+mcp_session *endpoint_session_find(const endpoint *self, bay_str identity);
+/* By which servers know the client of a session. */
+bay_err endpoint_session_identity(endpoint *self, mcp_session *session,
+                                  bay_str *out) BAY_MUST_CHECK;
+/* The only client has said what it can be asked. */
+void endpoint_introduce(endpoint *self, unsigned inputs);
 void endpoint_session_changed(void *user, mcp_session *session, bool is_open);
 void endpoint_notified(void *user, mcp_session *session, const rpc_message *message);
 /* The client of this session was asked to open a URL; `params` name it. */
@@ -196,6 +231,8 @@ void route_to(endpoint *self, mcp_request *request, upstream *to, bay_str rename
 void route_cancelled(mcp_request *request);
 void route_drained(mcp_request *request);
 bool route_complete(endpoint *self, mcp_request *request);
+/* Of a log message; one that cannot be read is let through: dropping it would hide it. */
+mcp_log_level route_level_of(json_val params);
 /* Hands the call to its upstream; it may have ended when this returns. */
 void route_send(route *self, upstream *to);
 /* The requestState of a retry is none that was given for its call. */

@@ -109,7 +109,8 @@ const catalog_entry *endpoint_find_seen(const endpoint *self, mcp_request *reque
 {
     char text[ENDPOINT_FULL_BYTES];
     buf scratch = {.at = text, .cap = sizeof(text), .max = sizeof(text)};
-    const catalog_entry *entry = endpoint_find(self, kind, shown);
+    const catalog_entry *entry =
+        endpoint_find_in(own_lists_view(self, request->session, kind), shown);
     bool is_named = endpoint_has_rules(&request->call) || endpoint_has_settings(&request->call) ||
                     call_is_measured(&request->call);
     if (entry == NULL || !is_named) {

@@ -1,5 +1,7 @@
 /* Subscriptions to resources: which server each went to, so that it follows the resource to another
- * one, to a server that took the place of the first, or to one that is yet to be heard of.
+ * one, to a server that took the place of the first, or to one that is yet to be heard of. A server
+ * gets each URI once for all clients, over the session that they share; and for a client that may
+ * have a session of its own, once more over that.
  *
  * Invariant: a subscription is in by_uri, and in endpoint.unowned exactly while it has no server.
  */
@@ -46,6 +48,37 @@ void endpoint_subscriptions_fini(endpoint *self)
     map_fini(&self->subscriptions);
 }
 
+/* May servers have sessions for this client alone? */
+static bool may_have_own(const endpoint *self, const mcp_session *session)
+{
+    return !self->has_one_client && mcp_session_inputs(session) != 0;
+}
+
+static void subscribe_own(endpoint *self, mcp_session *session, upstream *to, bay_str address,
+                          bool is_wanted)
+{
+    bay_str identity;
+    /* without memory it is told what all are */
+    if (to != NULL && may_have_own(self, session) &&
+        endpoint_session_identity(self, session, &identity) == BAY_OK) {
+        upstream_subscribe(to, identity, address, is_wanted);
+    }
+}
+
+typedef struct own_move {
+    endpoint *endpoint;
+    const subscription *one;
+    upstream *from;
+    upstream *to;
+} own_move;
+
+static void move_own(void *user, mcp_session *session)
+{
+    const own_move *move = user;
+    subscribe_own(move->endpoint, session, move->to, uri_of(move->one), true);
+    subscribe_own(move->endpoint, session, move->from, uri_of(move->one), false);
+}
+
 static void subscription_move(endpoint *self, subscription *one, upstream *to)
 {
     upstream *from = one->to;
@@ -56,11 +89,13 @@ static void subscription_move(endpoint *self, subscription *one, upstream *to)
     }
     one->to = to;
     if (to != NULL) {
-        upstream_subscribe(to, uri_of(one), true);
+        upstream_subscribe(to, (bay_str){NULL, 0}, uri_of(one), true);
     }
     if (from != NULL) {
-        upstream_subscribe(from, uri_of(one), false);
+        upstream_subscribe(from, (bay_str){NULL, 0}, uri_of(one), false);
     }
+    own_move move = {self, one, from, to};
+    mcp_server_each_subscriber(self->engine, uri_of(one), move_own, &move);
 }
 
 static bay_err subscription_new(endpoint *self, bay_str address, upstream *to)
@@ -83,17 +118,19 @@ static bay_err subscription_new(endpoint *self, bay_str address, upstream *to)
 
 /* Whose resource it is, for a subscription. NULL with BAY_OK: nobody can say before the lists have
  * been read. */
-static bay_err find_owner(const endpoint *self, bay_str address, upstream **out)
+static bay_err find_owner(const endpoint *self, const mcp_session *session, bay_str address,
+                          upstream **out)
 {
-    bool is_early = !self->is_settled && endpoint_owner_by_list(self, address) == NULL;
-    *out = is_early ? NULL : endpoint_owner_of_resource(self, address);
+    bool is_early = !self->is_settled && endpoint_owner_by_list(self, session, address) == NULL;
+    *out = is_early ? NULL : endpoint_owner_of_resource(self, session, address);
     return *out != NULL || is_early ? BAY_OK : BAY_ERR_NOT_FOUND;
 }
 
-bay_err endpoint_resolve_subscription(void *user, call_context *call, call_target **out)
+bay_err endpoint_resolve_subscription(void *user, mcp_session *session, call_context *call,
+                                      call_target **out)
 {
     upstream *owner;
-    bay_err err = find_owner(user, call->shown, &owner);
+    bay_err err = find_owner(user, session, call->shown, &owner);
     if (err == BAY_OK && !endpoint_sees_resource(call, owner)) {
         err = BAY_ERR_NOT_FOUND;
     }
@@ -102,12 +139,30 @@ bay_err endpoint_resolve_subscription(void *user, call_context *call, call_targe
     return err;
 }
 
-/* What is shown may have changed since the client subscribed. */
-void endpoint_updated(endpoint *self, bay_str address)
+bool endpoint_shows_resource(const endpoint *self, const mcp_session *session, bay_str address)
 {
     upstream *owner;
-    if (find_owner(self, address, &owner) == BAY_OK) {
-        mcp_server_resource_updated(self->engine, address);
+    return find_owner(self, session, address, &owner) == BAY_OK;
+}
+
+typedef struct shared_update {
+    const endpoint *endpoint;
+    const upstream *from;
+} shared_update;
+
+/* Its own session tells that client. */
+static bool is_told_otherwise(void *user, mcp_session *session)
+{
+    const shared_update *update = user;
+    return own_lists_has(update->endpoint, session, update->from);
+}
+
+/* What is shown may have changed since the client subscribed. */
+void endpoint_updated(endpoint *self, const upstream *from, bay_str address)
+{
+    if (endpoint_shows_resource(self, NULL, address)) {
+        shared_update update = {self, from};
+        mcp_server_resource_updated_but(self->engine, address, is_told_otherwise, &update);
     }
 }
 
@@ -123,9 +178,20 @@ bay_err endpoint_subscribe(void *user, bay_str address, bool is_wanted)
         }
         return BAY_OK;
     }
-    upstream *owner;
-    bay_err err = find_owner(self, address, &owner);
-    return err == BAY_OK ? subscription_new(self, address, owner) : err;
+    upstream *owner; /* NULL also where only the client that was admitted to it has it */
+    err_ignore(find_owner(self, NULL, address, &owner));
+    return subscription_new(self, address, owner);
+}
+
+void endpoint_subscribed(void *user, mcp_session *session, bay_str address, bool is_wanted)
+{
+    endpoint *self = user;
+    const subscription *one = map_get(&self->subscriptions, address);
+    upstream *to = one != NULL ? one->to : NULL;
+    if (to == NULL) {
+        to = endpoint_owner_by_list(self, session, address);
+    }
+    subscribe_own(self, session, to, address, is_wanted);
 }
 
 /* Each is looked at once, whichever list it then goes to. */
@@ -139,7 +205,7 @@ static void resolve_all(endpoint *self, list *which)
     }
     while ((link = list_first(&rest)) != NULL) {
         subscription *one = CONTAINER_OF(link, subscription, link);
-        subscription_move(self, one, endpoint_owner_of_resource(self, uri_of(one)));
+        subscription_move(self, one, endpoint_owner_of_resource(self, NULL, uri_of(one)));
     }
 }
 

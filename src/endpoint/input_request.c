@@ -110,35 +110,59 @@ bool input_requests_refuse(route *of, int code, bay_str text)
 
 /* ---- a client of the session revisions ------------------------------------------------------- */
 
-static void reply_error(route *of, bay_str id, json_val error)
+static void read_error(input_answer *out, json_val error)
 {
     int64_t code = RPC_INTERNAL_ERROR;
     bay_str text = STR("");
-    arena memory;
-    arena_init(&memory, INPUT_REQUESTS_CALL_BYTES);
+    arena_init(&out->memory, INPUT_REQUESTS_CALL_BYTES);
     bay_err err = json_int64(json_get(error, STR("code")), &code);
     if (err != BAY_OK || code < INT32_MIN || code > INT32_MAX) {
         code = RPC_INTERNAL_ERROR;
     }
-    if (json_str(json_get(error, STR("message")), &memory, &text) != BAY_OK) {
+    if (json_str(json_get(error, STR("message")), &out->memory, &text) != BAY_OK) {
         text = STR("the client's error cannot be carried: its message is too long");
     }
-    (void)route_reply(of, id, JSON_NONE, (int)code, text);
-    arena_fini(&memory);
+    out->code = (int)code;
+    out->message = text;
 }
 
 /* What the client answered goes to the server only if the server can read it. */
-static void reply_result(route *of, bay_str id, const mcp_method *method, json_val result)
+static void read_result(input_answer *out, const mcp_method *method, const mcp_revision *revision,
+                        json_val result)
 {
     mcp_shape_fault fault;
-    char text[200];
-    if (mcp_shape_result(method, of->request->revision, result, &fault)) {
-        (void)route_reply(of, id, result, 0, (bay_str){NULL, 0});
+    if (mcp_shape_result(method, revision, result, &fault)) {
+        out->result = result;
         return;
     }
-    (void)snprintf(text, sizeof(text), "the client's answer is no result of %.*s: %s %s",
+    (void)snprintf(out->text, sizeof(out->text), "the client's answer is no result of %.*s: %s %s",
                    BAY_STR(method->text), fault.place, fault.text);
-    (void)route_reply(of, id, JSON_NONE, RPC_INTERNAL_ERROR, str_of(text));
+    out->code = RPC_INTERNAL_ERROR;
+    out->message = str_of(out->text);
+}
+
+void input_answer_init(input_answer *self, bay_err err, const rpc_message *response,
+                       const mcp_method *method, const mcp_revision *revision)
+{
+    self->result = JSON_NONE;
+    self->code = 0;
+    self->message = (bay_str){NULL, 0};
+    arena_init(&self->memory, 0);
+    if (err != BAY_OK) {
+        self->code = RPC_INTERNAL_ERROR;
+        self->message = err == BAY_ERR_TIMEOUT    ? STR("the client did not answer in time")
+                        : err == BAY_ERR_PROTOCOL ? STR("the client's answer could not be read")
+                                                  : STR("the client is gone");
+    } else if (response->kind == RPC_RESULT) {
+        read_result(self, method, revision, response->result);
+    } else {
+        read_error(self, response->error);
+    }
+}
+
+void input_answer_fini(input_answer *self)
+{
+    arena_fini(&self->memory);
 }
 
 /* BAY_ERR_CANCELLED: the call itself ends, and the server waits for nothing any more. */
@@ -154,16 +178,10 @@ static void client_answered(void *user, bay_err err, const rpc_message *response
     if (err == BAY_ERR_CANCELLED) {
         return;
     }
-    if (err != BAY_OK) {
-        (void)route_reply(of, copy, JSON_NONE, RPC_INTERNAL_ERROR,
-                          err == BAY_ERR_TIMEOUT    ? STR("the client did not answer in time")
-                          : err == BAY_ERR_PROTOCOL ? STR("the client's answer could not be read")
-                                                    : STR("the client is gone"));
-    } else if (response->kind == RPC_RESULT) {
-        reply_result(of, copy, method, response->result);
-    } else {
-        reply_error(of, copy, response->error);
-    }
+    input_answer answer;
+    input_answer_init(&answer, err, response, method, of->request->revision);
+    (void)route_reply(of, copy, answer.result, answer.code, answer.message);
+    input_answer_fini(&answer);
 }
 
 static bay_err ask_legacy(route *of, const mcp_method *method, const rpc_message *message)
@@ -204,12 +222,10 @@ static unsigned inputs_of(const route *of)
                            : first & mcp_inputs_of(request->revision, request->client_capabilities);
 }
 
-/* Why it cannot be put to the client; false: it can. */
-static bool is_beyond(const route *of, const rpc_message *message, int *out_code,
-                      const char **out_text)
+bool input_request_is_beyond(unsigned has, const rpc_message *message, int *out_code,
+                             const char **out_text)
 {
     unsigned needed = mcp_inputs_needed(message->method, message->params);
-    unsigned has = inputs_of(of);
     if (needed != 0 && (needed & ~has) == 0) {
         return false;
     }
@@ -240,7 +256,7 @@ void input_requests_asked(route *of, const rpc_message *message)
     const mcp_method *method =
         mcp_method_find(message->method, MCP_LATEST_LEGACY, MCP_SENDER_SERVER);
     of->call.is_repeatable = false; /* nobody is asked the same twice for one call */
-    if (method == NULL || is_beyond(of, message, &code, &text)) {
+    if (method == NULL || input_request_is_beyond(inputs_of(of), message, &code, &text)) {
         text = text != NULL ? text : "it is no question";
     } else if (message->id.len > RPC_MAX_ID_BYTES || is_full(of, message->params)) {
         text = "too much is asked at once";

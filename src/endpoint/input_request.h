@@ -32,6 +32,23 @@ typedef struct input_request {
     size_t held;     /* bytes of the params, counted among the route's and the endpoint's */
 } input_request;
 
+/* What became of a question that a client of the session revisions was asked. */
+typedef struct input_answer {
+    json_val result; /* or missing, and … */
+    int code;
+    bay_str message;
+    arena memory; /* of the message … */
+    char text[200];
+} input_answer;
+
+/* `response` NULL: there is none, for the reason `err`. */
+void input_answer_init(input_answer *self, bay_err err, const rpc_message *response,
+                       const mcp_method *method, const mcp_revision *revision);
+void input_answer_fini(input_answer *self);
+/* Why a client that can be asked `has` cannot be asked this; false: it can. */
+bool input_request_is_beyond(unsigned has, const rpc_message *message, int *out_code,
+                             const char **out_text);
+
 /* The server asks, or takes a question back: see upstream_call_events. */
 void input_requests_asked(struct route *of, const rpc_message *message);
 void input_requests_withdrawn(struct route *of, bay_str id);

@@ -268,7 +268,7 @@ static void search_run(void *argument)
 
 static search *search_new(endpoint *self, mcp_request *request)
 {
-    const catalog_snapshot *shown = self->views[LISTING_TOOLS].current;
+    const catalog_snapshot *shown = own_lists_view(self, request->session, LISTING_TOOLS)->current;
     size_t count = shown != NULL ? shown->count : 0;
     search *made = mem_zalloc(sizeof(*made) + count * sizeof(made->parts[0]));
     if (made == NULL) {
@@ -340,7 +340,7 @@ static void describe_tool(endpoint *self, mcp_request *request, bay_str name)
                           "There is no such tool; search_tools finds those there are: ", name);
         return;
     }
-    text = catalog_view_text(&self->views[LISTING_TOOLS], entry);
+    text = catalog_view_text(own_lists_view(self, request->session, LISTING_TOOLS), entry);
     buf_init(&json, text.len + 64);
     buf_lit(&json, "{\"tool\":");
     buf_str(&json, text);

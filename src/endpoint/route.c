@@ -95,8 +95,7 @@ static void pass_progress(route *self, json_val params)
     }
 }
 
-/* A level that cannot be read is let through: dropping it would hide it. */
-static mcp_log_level level_of(json_val params)
+mcp_log_level route_level_of(json_val params)
 {
     bay_str text;
     mcp_log_level level = MCP_LOG_EMERGENCY;
@@ -113,7 +112,7 @@ static void route_notified(void *user, mcp_method_id method, json_val params)
     }
     if (method == MCP_N_PROGRESS) {
         pass_progress(self, params);
-    } else if (method == MCP_N_MESSAGE && mcp_request_log(self->request, level_of(params),
+    } else if (method == MCP_N_MESSAGE && mcp_request_log(self->request, route_level_of(params),
                                                           json_raw(params)) == BAY_ERR_AGAIN) {
         upstream_call_pause(&self->call, true);
     }
@@ -246,9 +245,6 @@ static bay_err route_describe(route *self)
     };
     bay_err err = user_login_strip(request, &spec->params);
     err = err == BAY_OK ? carry_meta(self) : err;
-    if (err == BAY_OK && self->suspended == NULL) {
-        err = endpoint_identity(self->endpoint, request, &self->call.affinity.identity);
-    }
     /* a client's own capabilities: the server may ask it by input_required */
     if (request->revision->era == MCP_MODERN) {
         spec->capabilities = json_raw(request->client_capabilities);
@@ -266,8 +262,12 @@ route *route_new(endpoint *self, mcp_request *request)
     }
     unsigned inputs = inputs_of(self, request);
     bool may_suspend = inputs != 0 && request->revision->era == MCP_MODERN;
-    route *way = may_suspend ? suspended_call_new(self, request->principal)
-                             : arena_zalloc(request->memory, sizeof(*way));
+    bay_str identity;
+    route *way = NULL;
+    if (endpoint_identity(self, request, &identity) == BAY_OK) {
+        way = may_suspend ? suspended_call_new(self, request->principal, identity)
+                          : arena_zalloc(request->memory, sizeof(*way));
+    }
     if (way == NULL) {
         endpoint_refuse_memory(request);
         return NULL;
@@ -279,9 +279,12 @@ route *route_new(endpoint *self, mcp_request *request)
     way->call.user = way;
     if (!may_suspend) {
         way->call.affinity.principal = request->principal;
+        way->call.affinity.identity = identity;
     }
     way->call.affinity.inputs = inputs;
-    way->call.affinity.is_stateless = request->session == NULL && !self->has_one_client;
+    way->call.affinity.has_session = request->session != NULL;
+    way->call.affinity.is_stateless = request->session == NULL && !self->has_one_client &&
+                                      endpoint_conversation(self, request).len == 0;
     way->call.is_repeatable = request->method->id != MCP_TOOLS_CALL;
     if (route_describe(way) != BAY_OK) {
         route_end(way);

@@ -72,17 +72,18 @@ bool suspended_call_is_possible(const endpoint *of, const mcp_request *request)
            (request->method->flags & MCP_FLAG_MRTR) != 0;
 }
 
-route *suspended_call_new(endpoint *of, const auth_principal *principal)
+route *suspended_call_new(endpoint *of, const auth_principal *principal, bay_str identity)
 {
-    suspended_call *self = mem_zalloc(sizeof(*self));
+    suspended_call *self = mem_zalloc(sizeof(*self) + identity.len);
     if (self == NULL) {
         return NULL;
     }
+    char *at = (char *)(self + 1);
     self->principal = principal_ref(principal);
     self->way.suspended = self;
     self->way.endpoint = of;
     self->way.call.affinity.principal = self->principal;
-    self->way.call.affinity.identity = principal_binding(self->principal);
+    self->way.call.affinity.identity = str_put(&at, identity);
     return &self->way;
 }
 
@@ -487,7 +488,7 @@ static bool sees_name(const endpoint *of, mcp_request *request)
         return true;
     }
     if (request->method->id == MCP_RESOURCES_READ) {
-        upstream *owner = endpoint_owner_of_resource(of, request->name);
+        upstream *owner = endpoint_owner_of_resource(of, request->session, request->name);
         return owner != NULL && endpoint_sees_resource(&request->call, owner);
     }
     return endpoint_find_seen(of, request, kind, request->name) != NULL;

@@ -53,8 +53,9 @@ void suspended_calls_fini(struct endpoint *of);
 
 /* Can a call of this client be suspended here at all? */
 bool suspended_call_is_possible(const struct endpoint *of, const mcp_request *request);
-/* A route of its own memory, which holds a reference of its own. NULL: out of memory. */
-struct route *suspended_call_new(struct endpoint *of, const auth_principal *principal);
+/* A route of its own memory, with copies and a reference of its own. NULL: out of memory. */
+struct route *suspended_call_new(struct endpoint *of, const auth_principal *principal,
+                                 bay_str identity);
 /* Out of every list, and gone: for route_end. */
 void suspended_call_free(suspended_call *self);
 

@@ -113,6 +113,8 @@ static bay_err profile_endpoint(worker *self, const config_profile *profile, end
                                 .profile = profile->name,
                                 .worker = self->index,
                                 .has_one_client = self->gateway->options.on_stdio,
+                                .introduced = worker_introduced,
+                                .user = self,
                                 .loop = self->loop,
                                 .ring = self->ring,
                                 .sessions = self->sessions,

@@ -16,6 +16,7 @@
 enum {
     TICK_MS = 1000,
     LAST_WORDS_MS = 1000, /* for the answers to calls that outlast the drain */
+    NAMES_BYTES = 2000,   /* of servers that are waited for, in a line of the log */
 };
 
 static void worker_tick(void *argument)
@@ -43,19 +44,52 @@ static void worker_tick(void *argument)
     err_ignore(loop_timer_start(self->loop, &self->tick, TICK_MS));
 }
 
+static bool is_awaited(const worker_upstream *self)
+{
+    return !worker_upstream_is_learned(self) && !upstream_is_asleep(self->upstream);
+}
+
+/* Programs that are starting are waited for longer than servers that only have to answer: false,
+ * there is none. Says once whom the first lists wait for. */
+static bool waits_on(worker *self)
+{
+    uint32_t all_ms = config_settle_ms(self->config, true);
+    buf names;
+    size_t count = 0;
+    buf_init(&names, NAMES_BYTES);
+    for (size_t i = 0; i < self->upstream_count; i++) {
+        const upstream *server = self->upstreams[i]->upstream;
+        if (is_awaited(self->upstreams[i]) && upstream_config(server)->command.len > 0) {
+            buf_printf(&names, "%s%s", count++ > 0 ? ", " : "", upstream_name(server).at);
+        }
+    }
+    bool is_on = count > 0 && all_ms > self->waited_ms &&
+                 loop_timer_start(self->loop, &self->patience, all_ms - self->waited_ms) == BAY_OK;
+    self->waited_ms = all_ms;
+    if (is_on && self->index == 0) {
+        LOG(LOG_INFO, "gateway", "the first lists wait for %.*s, at most %u s", (int)names.len,
+            names.at, all_ms / 1000);
+    }
+    buf_fini(&names);
+    return is_on;
+}
+
 /* Some server takes too long to be heard of: lists are answered without it. */
 static void worker_impatient(void *argument)
 {
     worker *self = argument;
+    if (waits_on(self)) {
+        return;
+    }
     for (size_t i = 0; i < self->upstream_count; i++) {
         const worker_upstream *at = self->upstreams[i];
-        if (!worker_upstream_is_learned(at) && !at->is_proxy && !upstream_is_asleep(at->upstream)) {
+        if (is_awaited(at) && !at->is_proxy) {
             /* a server at a URL is awaited on each loop */
             bool is_new = upstream_told_text(upstream_told_of(at->upstream), STR("late"));
             LOG(is_new ? LOG_WARN : LOG_DEBUG, "gateway",
                 "server \"%s\" has not answered within %u ms; lists go out without it until it "
                 "does",
-                upstream_name(at->upstream).at, self->config->timeouts.settle_ms);
+                upstream_name(at->upstream).at, self->waited_ms);
         }
     }
     worker_lists_ready(self);
@@ -273,6 +307,8 @@ bay_err worker_init(worker *self, gateway *owner, uint32_t index, bay_diag *diag
         endpoint_options options = {.config = self->config,
                                     .worker = index,
                                     .has_one_client = owner->options.on_stdio,
+                                    .introduced = worker_introduced,
+                                    .user = self,
                                     .loop = self->loop,
                                     .ring = self->ring,
                                     .sessions = on_stdio ? NULL : self->sessions,
@@ -341,16 +377,38 @@ bay_err worker_open_stdio(worker *self, bay_diag *diag)
                          self->config->timeouts.drain_ms, stdio_done, self, &self->stdio);
 }
 
-void worker_start_servers(worker *self)
+static void start_servers(worker *self)
 {
-    worker_tick(self);
-    err_ignore(loop_timer_start(self->loop, &self->patience, self->config->timeouts.settle_ms));
+    self->waited_ms = config_settle_ms(self->config, false);
+    err_ignore(loop_timer_start(self->loop, &self->patience, self->waited_ms));
     for (size_t i = 0; i < self->upstream_count; i++) {
         if (!self->upstreams[i]->is_proxy && !upstream_is_asleep(self->upstreams[i]->upstream)) {
             upstream_start(self->upstreams[i]->upstream);
         }
     }
     worker_check_lists_ready(self);
+}
+
+/* On stdin and stdout the servers are started for the one client, as soon as it has said what it
+ * can be asked: with its first message. */
+void worker_start_servers(worker *self)
+{
+    worker_tick(self);
+    bool has_one_client = self->gateway->options.on_stdio;
+    if (!has_one_client || self->is_introduced || self->upstream_count == 0) {
+        start_servers(self);
+    }
+}
+
+void worker_introduced(void *user, unsigned inputs)
+{
+    worker *self = user;
+    self->is_introduced = true;
+    self->client_inputs = inputs;
+    for (size_t i = 0; i < self->upstream_count; i++) {
+        upstream_set_client(self->upstreams[i]->upstream, inputs);
+    }
+    start_servers(self);
 }
 
 /* Servers are shared: they go when no worker needs one any more. */

@@ -96,6 +96,9 @@ struct worker {
     size_t upstream_count;
     bool is_settled; /* every server has been heard of, or given up on for now */
     bool is_ending;
+    uint32_t waited_ms;     /* for servers to be heard of, when `patience` is over */
+    bool is_introduced;     /* the one client has said what it can be asked … */
+    unsigned client_inputs; /* … namely this: mcp_inputs */
     loop_timer tick;
     unsigned ticks;
     loop_timer patience;
@@ -155,6 +158,7 @@ bay_err worker_listen(worker *self, bay_diag *diag) BAY_MUST_CHECK;
 bay_err worker_open_stdio(worker *self, bay_diag *diag) BAY_MUST_CHECK;
 void worker_drain(worker *self);
 void worker_start_servers(worker *self);
+void worker_introduced(void *user, unsigned inputs); /* as in endpoint_options; the worker */
 
 /* The engine of an endpoint, "/mcp" or "/mcp/…"; NULL: there is none. `user` is the worker. */
 mcp_server *worker_engine(void *user, bay_str path);

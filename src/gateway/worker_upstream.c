@@ -6,6 +6,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "catalog/unused.h"
+#include "endpoint/client_session.h"
+#include "endpoint/own_lists.h"
 #include "gateway/agents.h"
 #include "gateway/contract_runner.h"
 #include "gateway/grader.h"
@@ -29,6 +31,7 @@ static catalog_source source_of(const worker_upstream *self)
 {
     catalog_source source = {.upstream = self->upstream,
                              .read = self->fetched,
+                             .pins = self->fetches[0].pins,
                              .about = &self->about,
                              .is_held = worker_upstream_is_held(self)};
     for (listing_kind kind = 0; kind < LISTING_KINDS; kind++) {
@@ -240,17 +243,23 @@ static void worker_upstream_changed(void *user, upstream *changed, mcp_change ch
     }
 }
 
+typedef struct update {
+    upstream *from;
+    bay_str address;
+} update;
+
 static void take_update(endpoint *at, void *context)
 {
-    endpoint_updated(at, *(const bay_str *)context);
+    const update *what = context;
+    endpoint_updated(at, what->from, what->address);
 }
 
 static void worker_upstream_updated(void *user, upstream *changed, bay_str address)
 {
     worker_upstream *self = user;
-    (void)changed;
+    update what = {changed, address};
     if (!is_gone(self)) {
-        each_endpoint(self, take_update, &address);
+        each_endpoint(self, take_update, &what);
     }
 }
 
@@ -274,9 +283,106 @@ static void worker_upstream_elicited(void *user, upstream *changed, json_val par
     }
 }
 
+/* ---- what a server says to one client -----------------------------------------------------------
+ */
+
+typedef struct own_session {
+    upstream *from;
+    bay_str identity;
+    uint64_t number;
+    bool is_open;
+} own_session;
+
+static void take_own_session(endpoint *at, void *context)
+{
+    const own_session *what = context;
+    endpoint_own_session(at, what->from, what->identity, what->number, what->is_open);
+}
+
+static void worker_upstream_own_session(void *user, upstream *from, bay_str identity,
+                                        uint64_t number, bool is_open)
+{
+    worker_upstream *self = user;
+    own_session what = {from, identity, number, is_open};
+    if (!is_gone(self)) {
+        each_endpoint(self, take_own_session, &what);
+    }
+}
+
+typedef struct client_message {
+    upstream *from;
+    const upstream_client_message *what;
+} client_message;
+
+static void take_client_message(endpoint *at, void *context)
+{
+    const client_message *message = context;
+    endpoint_client_told(at, message->from, message->what);
+}
+
+static void worker_upstream_client_told(void *user, upstream *from,
+                                        const upstream_client_message *what)
+{
+    worker_upstream *self = user;
+    client_message message = {from, what};
+    if (!is_gone(self)) {
+        each_endpoint(self, take_client_message, &message);
+    }
+}
+
+typedef struct client_question {
+    upstream *from;
+    bay_str identity;
+    uint64_t number;
+    const rpc_message *request;
+    bool is_taken;
+} client_question;
+
+static void take_client_question(endpoint *at, void *context)
+{
+    client_question *asked = context;
+    if (!asked->is_taken) {
+        asked->is_taken =
+            endpoint_client_asked(at, asked->from, asked->identity, asked->number, asked->request);
+    }
+}
+
+static bool worker_upstream_client_asked(void *user, upstream *from, bay_str identity,
+                                         uint64_t number, const rpc_message *request)
+{
+    worker_upstream *self = user;
+    client_question asked = {from, identity, number, request, false};
+    if (!is_gone(self)) {
+        each_endpoint(self, take_client_question, &asked);
+    }
+    return asked.is_taken;
+}
+
+static void take_client_withdrawal(endpoint *at, void *context)
+{
+    const client_question *asked = context;
+    endpoint_client_withdrawn(at, asked->from, asked->number);
+}
+
+static void worker_upstream_client_withdrawn(void *user, upstream *from, uint64_t number)
+{
+    worker_upstream *self = user;
+    client_question asked = {.from = from, .number = number};
+    if (!is_gone(self)) {
+        each_endpoint(self, take_client_withdrawal, &asked);
+    }
+}
+
 static const upstream_events worker_upstream_events = {
-    worker_upstream_state_changed, worker_upstream_changed, worker_upstream_updated,
-    worker_upstream_elicited};
+    .state_changed = worker_upstream_state_changed,
+    .changed = worker_upstream_changed,
+    .updated = worker_upstream_updated,
+    .elicited = worker_upstream_elicited,
+    .own_session = worker_upstream_own_session,
+    .client_told = worker_upstream_client_told,
+    .client_asked = worker_upstream_client_asked,
+    .client_withdrawn = worker_upstream_client_withdrawn,
+};
 
 static uint64_t worker_upstream_now(void *user)
 {
@@ -332,6 +438,9 @@ bay_err worker_upstream_new(worker *owner, const config *settings, const config_
                            self);
         self->fetches[kind].pins = owner->pins;
         self->fetches[kind].now_ms = worker_upstream_now;
+    }
+    if (owner->is_introduced) {
+        upstream_set_client(self->upstream, owner->client_inputs);
     }
     freshness_init(&self->freshness, owner->loop, worker_upstream_reads, self);
     *out = self;

@@ -163,11 +163,16 @@ typedef struct mcp_service {
      * says, without effects, what the URI (call->shown) is part of, and in call->about what rules
      * decide on: NULL is the service itself.
      * BAY_ERR_NOT_FOUND makes the subscription fail (legacy) or be left out of the acknowledgement
-     * (modern). May be NULL: everything may be subscribed to. */
-    bay_err (*resolve_subscription)(void *self, call_context *call, call_target **out);
+     * (modern). May be NULL: everything may be subscribed to. `session`: who asks; NULL: a modern
+     * client. */
+    bay_err (*resolve_subscription)(void *self, mcp_session *session, call_context *call,
+                                    call_target **out);
     /* The first subscriber of a resource was added, or the last one removed. May be NULL. Fails as
      * above. */
     bay_err (*subscribe)(void *self, bay_str uri, bool is_wanted);
+    /* A legacy session has subscribed, or is about to end its subscription; not told when the
+     * session ends. May be NULL. */
+    void (*subscribed)(void *self, mcp_session *session, bay_str uri, bool is_wanted);
     /* A notification of the client that the engine does not handle itself (roots/list_changed …).
      * May be NULL. */
     void (*notified)(void *self, mcp_session *session, const rpc_message *message);
@@ -229,6 +234,11 @@ void mcp_server_end_sessions_if(mcp_server *self,
 bool mcp_session_worker(bay_str session_id, uint32_t *out_worker);
 bay_str mcp_session_id(const mcp_session *self);
 const auth_principal *mcp_session_principal(const mcp_session *self);
+const mcp_revision *mcp_session_revision(const mcp_session *self);
+unsigned mcp_session_inputs(const mcp_session *self); /* what its client can be asked */
+/* Whoever it belongs to: for what a server says to a client that it knows by this id. NULL: there is
+ * none here. */
+mcp_session *mcp_server_session(const mcp_server *self, bay_str session_id);
 size_t mcp_server_session_count(const mcp_server *self);
 
 /* Finishing. `result` is a whole JSON object. The engine adapts it to the client's revision: adds
@@ -290,11 +300,28 @@ void mcp_request_withdraw(mcp_request *self, const void *user, bay_str reason);
 /* Sends one session, on any open stream of it, a notification of its revision that belongs to no
  * open request. */
 void mcp_session_notify(mcp_session *self, mcp_method_id method, bay_str params);
+/* The same for a log message of this level, where the session's admits it; and for an update of a
+ * resource, where the session has subscribed to it. */
+void mcp_session_log(mcp_session *self, mcp_log_level level, bay_str params);
+void mcp_session_resource_updated(mcp_session *self, bay_str uri);
+/* A request of ours that belongs to none of its own: as mcp_request_ask. BAY_ERR_CLOSED: no stream
+ * of it is open. */
+bay_err mcp_session_ask(mcp_session *self, mcp_method_id method, bay_str params,
+                        void (*answered)(void *user, bay_err err, const rpc_message *response),
+                        void *user, uint64_t now_ms) BAY_MUST_CHECK;
+/* As mcp_request_withdraw, for what mcp_session_ask asked. */
+void mcp_server_withdraw(mcp_server *self, const void *user, bay_str reason);
 
 /* Sends list_changed to legacy sessions and to modern listens that want it … */
 void mcp_server_changed(mcp_server *self, mcp_change change);
 /* … and updates of one resource to its subscribers. */
 void mcp_server_resource_updated(mcp_server *self, bay_str uri);
+/* … but not to the sessions that `skips` names; NULL: there are none. */
+void mcp_server_resource_updated_but(mcp_server *self, bay_str uri,
+                                     bool (*skips)(void *user, mcp_session *session), void *user);
+/* The sessions that have subscribed to it. */
+void mcp_server_each_subscriber(mcp_server *self, bay_str uri,
+                                void (*visit)(void *user, mcp_session *session), void *user);
 /* A log message to every legacy session whose level admits it (for no request). */
 void mcp_server_log(mcp_server *self, mcp_log_level level, bay_str params);
 

@@ -133,6 +133,7 @@ struct mcp_session {
     list subscriptions;
     uint32_t subscription_count;
     uint32_t last_stream;
+    unsigned inputs; /* what its client can be asked: mcp_inputs */
     mcp_log_level level;
     bool is_initialized;
     bool is_ended;
@@ -154,7 +155,8 @@ struct mcp_connection {
 typedef struct ask {
     list_link peer_link;
     list_link server_link; /* oldest deadline first */
-    request *owner;
+    request *owner;        /* NULL: of a session, outside of any request */
+    mcp_session *session;  /* that one, else NULL */
     uint64_t number;
     uint64_t deadline_ms;
     void (*answered)(void *user, bay_err err, const rpc_message *response);
@@ -294,7 +296,8 @@ void ask_response(peer *from, const rpc_message *response);
 /* The same for one that cannot be read: `id` is what it shows of its id, or empty. */
 void ask_unreadable(peer *from, bay_str id);
 void asks_end(request *self, bay_err err);
-void asks_close(peer *self); /* no answer can come any more */
+void asks_close(peer *self);              /* no answer can come any more */
+void asks_end_session(mcp_session *self); /* what it was asked outside of any request */
 uint64_t asks_tick(mcp_server *self);
 
 /* ---- server_modern.c */

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "base/rand.h"
+#include "mcp/inputs.h"
 #include "mcp/stream.h"
 #include "mcp/subscription.h"
 
@@ -74,6 +75,21 @@ const auth_principal *mcp_session_principal(const mcp_session *self)
     return self->principal;
 }
 
+unsigned mcp_session_inputs(const mcp_session *self)
+{
+    return self->inputs;
+}
+
+const mcp_revision *mcp_session_revision(const mcp_session *self)
+{
+    return self->revision;
+}
+
+mcp_session *mcp_server_session(const mcp_server *self, bay_str session_id)
+{
+    return map_get(&self->sessions, session_id);
+}
+
 size_t mcp_server_session_count(const mcp_server *self)
 {
     return self->session_count;
@@ -118,6 +134,7 @@ bay_err session_make(mcp_server *server, mcp_connection *connection, const sessi
     self->server = server;
     self->connection = connection;
     self->revision = about->revision;
+    self->inputs = about->inputs;
     self->id = place(&at, about->id);
     self->client = place(&at, about->client);
     self->level = MCP_LOG_INFO;
@@ -177,7 +194,8 @@ bay_err session_new(mcp_server *server, mcp_connection *connection, const mcp_re
         err = name_session(server, revision, principal, &id);
     }
     if (err == BAY_OK) {
-        session_about about = {buf_view(&id), principal, buf_view(&client), revision};
+        session_about about = {buf_view(&id), principal, buf_view(&client), revision,
+                               mcp_inputs_of(revision, capabilities)};
         err = session_make(server, connection, &about, out);
     }
     buf_fini(&client);
@@ -230,6 +248,7 @@ void session_end(mcp_session *self)
     self->is_ended = true;
     list_remove(&self->idle_link);
     server->session_count--;
+    asks_end_session(self);
     if (self->connection == NULL) {
         if (persistence != NULL) {
             persistence->ended(server->options.persistence_user, self, is_for_good);
@@ -355,9 +374,11 @@ void session_notify(mcp_session *self, buf *json)
     }
 }
 
-/* Without a standalone stream, that of a request under way is one the client listens to. */
-static response_channel *open_channel(mcp_session *self)
+response_channel *session_channel(mcp_session *self)
 {
+    if (self->connection != NULL || self->get != NULL) {
+        return NULL;
+    }
     LIST_EACH(link, &session_peer(self)->requests)
     {
         request *one = CONTAINER_OF(link, request, peer_link);
@@ -376,11 +397,17 @@ void mcp_session_notify(mcp_session *self, mcp_method_id method, bay_str params)
     }
     buf *out = server_out(self->server);
     rpc_write_notification(out, row->text, params);
-    response_channel *through =
-        self->connection == NULL && self->get == NULL ? open_channel(self) : NULL;
+    response_channel *through = session_channel(self);
     if (through != NULL) {
         (void)response_channel_event(through, out);
     } else {
         session_notify(self, out);
+    }
+}
+
+void mcp_session_log(mcp_session *self, mcp_log_level level, bay_str params)
+{
+    if (level >= self->level) {
+        mcp_session_notify(self, MCP_N_MESSAGE, params);
     }
 }

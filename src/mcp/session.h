@@ -14,6 +14,7 @@ typedef struct session_about {
     const auth_principal *principal;
     bay_str client;
     const mcp_revision *revision;
+    unsigned inputs;
 } session_about;
 
 /* Creates a session without notifying anyone: session_began follows, or session_undo. BAY_ERR_BUSY,
@@ -56,5 +57,8 @@ bay_err session_introduce(mcp_session *self, request *to) BAY_MUST_CHECK;
 /* A notification that belongs to no request: on the GET stream or the connection; dropped if the
  * client never opened one. */
 void session_notify(mcp_session *self, buf *json);
+/* Where it has no standing stream: that of a request under way, which is one the client listens to.
+ * NULL: there is none, or the standing one or a connection does. */
+response_channel *session_channel(mcp_session *self);
 
 #endif

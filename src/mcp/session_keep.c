@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "mcp/inputs.h"
 #include "mcp/server_internal.h"
 #include "mcp/session.h"
 #include "mcp/stream.h"
@@ -324,8 +325,9 @@ static bay_err restore(reader *self, bay_str id, const auth_principal *principal
     if (revision == NULL) {
         return BAY_ERR_SYNTAX;
     }
-    session_about about = {id, principal, json_raw(json_get(json_root(&self->doc), STR("client"))),
-                           revision};
+    json_val client = json_get(json_root(&self->doc), STR("client"));
+    session_about about = {id, principal, json_raw(client), revision,
+                           mcp_inputs_of(revision, json_get(client, STR("capabilities")))};
     bay_err err = session_make(self->server, NULL, &about, &self->session);
     if (err != BAY_OK) {
         return err;

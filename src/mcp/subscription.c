@@ -93,13 +93,14 @@ static bay_err subscribe(mcp_server *server, bay_str uri, const subscriber *by)
     return BAY_OK;
 }
 
-static bay_err admit(mcp_server *server, call_context *call, call_refusal *out)
+static bay_err admit(mcp_server *server, mcp_session *session, call_context *call,
+                     call_refusal *out)
 {
     call_refusal unused;
     call_target *to = NULL;
     bay_err err = BAY_OK;
     if (server->service->resolve_subscription != NULL) {
-        err = server->service->resolve_subscription(server->user, call, &to);
+        err = server->service->resolve_subscription(server->user, session, call, &to);
     }
     if (err == BAY_OK && call_admit(call, to, out != NULL ? out : &unused) != CALL_GO) {
         return BAY_ERR_DENIED;
@@ -118,9 +119,12 @@ bay_err subscription_add(mcp_server *server, bay_str uri, const subscriber *by)
                          .shown = uri,
                          .began_ms = server->now_ms};
     call_begin(&call, server->options.door);
-    bay_err err = admit(server, &call, by->refusal);
+    bay_err err = admit(server, by->session, &call, by->refusal);
     if (err == BAY_OK) {
         err = subscribe(server, uri, by);
+    }
+    if (err == BAY_OK && by->session != NULL && server->service->subscribed != NULL) {
+        server->service->subscribed(server->user, by->session, uri, true);
     }
     call_over(&call, err == BAY_OK ? CALL_RESULT : CALL_ERROR);
     return err;
@@ -145,6 +149,9 @@ void subscription_remove(mcp_server *server, bay_str uri, mcp_session *session)
     topic *of = map_get(&server->topics, uri);
     subscription *one = of != NULL ? find_in(&session->subscriptions, of) : NULL;
     if (one != NULL) {
+        if (server->service->subscribed != NULL) {
+            server->service->subscribed(server->user, session, uri, false);
+        }
         subscription_end(server, one);
     }
 }
@@ -171,7 +178,39 @@ static void write_updated(buf *out, bay_str uri, bay_str subscription_id)
     buf_lit(out, "}}");
 }
 
+void mcp_session_resource_updated(mcp_session *self, bay_str uri)
+{
+    const topic *of = map_get(&self->server->topics, uri);
+    if (of != NULL && find_in(&self->subscriptions, of) != NULL) {
+        buf *out = server_out(self->server);
+        write_updated(out, uri, STR(""));
+        session_notify(self, out);
+    }
+}
+
+void mcp_server_each_subscriber(mcp_server *self, bay_str uri,
+                                void (*visit)(void *user, mcp_session *session), void *user)
+{
+    const topic *of = map_get(&self->topics, uri);
+    if (of == NULL) {
+        return;
+    }
+    LIST_EACH(link, &of->subscriptions)
+    {
+        const subscription *one = CONTAINER_OF(link, subscription, topic_link);
+        if (one->session != NULL) {
+            visit(user, one->session);
+        }
+    }
+}
+
 void mcp_server_resource_updated(mcp_server *self, bay_str uri)
+{
+    mcp_server_resource_updated_but(self, uri, NULL, NULL);
+}
+
+void mcp_server_resource_updated_but(mcp_server *self, bay_str uri,
+                                     bool (*skips)(void *user, mcp_session *session), void *user)
 {
     topic *of = map_get(&self->topics, uri);
     if (of == NULL) {
@@ -188,6 +227,9 @@ void mcp_server_resource_updated(mcp_server *self, bay_str uri)
         list_push(&done, link);
         subscription *one = CONTAINER_OF(link, subscription, topic_link);
         buf *out = server_out(self);
+        if (one->session != NULL && skips != NULL && skips(user, one->session)) {
+            continue;
+        }
         if (one->session != NULL) {
             write_updated(out, uri, STR(""));
             session_notify(one->session, out);

@@ -211,6 +211,7 @@ static bay_err result_request_fill(task_result_request *self, bay_str token, bay
     self->call.affinity.principal = principal_ref(affinity->principal);
     self->call.affinity.inputs = affinity->inputs;
     self->call.affinity.is_stateless = affinity->is_stateless;
+    self->call.affinity.has_session = affinity->has_session;
     self->call.spec = (mcp_call_spec){.method = mcp_method_of(MCP_TASKS_RESULT)->text,
                                       .params = params,
                                       .log_level = MCP_LOG_NONE,
@@ -399,6 +400,7 @@ void task_cancel_send(task_registry *self, upstream *to, bay_str id,
     made->call.affinity.principal = principal_ref(affinity->principal);
     made->call.affinity.inputs = affinity->inputs;
     made->call.affinity.is_stateless = affinity->is_stateless;
+    made->call.affinity.has_session = affinity->has_session;
     bay_err err = arena_dup(&made->memory, affinity->identity, &made->call.affinity.identity);
     err = err == BAY_OK ? arena_dup(&made->memory, id, &made->call.spec.rename) : err;
     if (err != BAY_OK) {

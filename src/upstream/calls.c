@@ -39,11 +39,11 @@ static void call_leave(upstream_call *call)
 {
     upstream_session *at = call->session;
     local *self = at->owner;
-    upstream_session_end_input_requests(at, call);
     list_remove(&call->link);
+    at->open_count--;
+    upstream_session_end_input_requests(at, call);
     call->call = NULL;
     call->session = NULL;
-    at->open_count--;
     if (at != &self->main) {
         upstream_session_rest(at);
         return;

@@ -121,6 +121,7 @@ static void main_reap(local *self)
         at->is_broken = at->is_leaving = at->is_ready = false;
         at->loose_until_ms = 0;
         mcp_link_free(old);
+        upstream_session_forget_client(at);
     }
 }
 
@@ -159,7 +160,7 @@ static void main_ready(void *user)
     upstream_learn_instructions(&self->base, mcp_client_instructions(client));
     upstream_learn(&self->base, mcp_client_revision(client),
                    mcp_client_server_capabilities(client));
-    upstream_subscriptions_renew(self, client, self->ready_at_ms);
+    upstream_subscriptions_renew(at);
     if (state == UPSTREAM_READY) {
         upstream_set_state(&self->base, UPSTREAM_STARTING, ""); /* re-probed: another era */
     }
@@ -184,14 +185,12 @@ static void main_broken(void *user, bay_err err, const char *text)
 
 static void main_changed(void *user, mcp_change change)
 {
-    local *self = ((upstream_session *)user)->owner;
-    upstream_notify_changed(self, change);
+    upstream_notify_changed(user, change);
 }
 
 static void main_updated(void *user, bay_str uri)
 {
-    local *self = ((upstream_session *)user)->owner;
-    upstream_notify_updated(self, uri);
+    upstream_notify_updated(user, uri);
 }
 
 static void main_elicited(void *user, json_val params)
@@ -202,12 +201,7 @@ static void main_elicited(void *user, json_val params)
 
 static void main_logged(void *user, json_val params)
 {
-    const local *self = ((upstream_session *)user)->owner;
-    bay_str text = json_raw(params);
-    /* tied to no call, so to no client: telling it to all would tell one client of another's work
-     */
-    LOG(LOG_DEBUG, "upstream", "%s: log message: %.*s", self->base.name,
-        (int)(text.len < 600 ? text.len : 600), text.at);
+    upstream_session_logged(user, params);
 }
 
 static bool main_asked(void *user, const rpc_message *request)
@@ -303,6 +297,15 @@ static void main_idle(void *argument)
 
 /* ---- the interface --------------------------------------------------------------------------- */
 
+static void local_set_client(upstream *base, unsigned inputs)
+{
+    local *self = local_of(base);
+    if (self->main.connection == NULL) {
+        self->has_one_client = self->main.has_session = true;
+        self->main.inputs = inputs;
+    }
+}
+
 static void local_start(upstream *base)
 {
     local *self = local_of(base);
@@ -317,7 +320,7 @@ static void stop_timers(local *self)
     loop_timer_stop(self->base.loop, &self->restart);
     loop_timer_stop(self->base.loop, &self->main.idle);
     loop_timer_stop(self->base.loop, &self->queue);
-    upstream_notify_stop(self);
+    upstream_notify_stop(&self->main);
 }
 
 static void local_close(upstream *base, void (*done)(void *user), void *user)
@@ -355,8 +358,9 @@ static void local_free(upstream *base)
         upstream_session_free(CONTAINER_OF(link, upstream_session, link));
     }
     loop_undefer(base->loop, &self->settle);
-    upstream_subscriptions_forget(self);
-    upstream_notify_fini(self);
+    upstream_subscriptions_forget(self, NULL);
+    upstream_session_forget_client(&self->main);
+    upstream_notify_fini(&self->main);
     if (self->own_http != NULL) {
         http_client_free(self->own_http);
     }
@@ -376,6 +380,8 @@ static const upstream_ops local_ops = {
     .answer = local_answer,
     .tell = local_tell,
     .identity_gone = local_identity_gone,
+    .client_answer = local_client_answer,
+    .set_client = local_set_client,
     .subscribe = local_subscribe,
     .set_level = local_set_level,
 };
@@ -400,10 +406,10 @@ bay_err upstream_new(const upstream_options *options, upstream **out)
     loop_timer_init(&self->restart, local_restart, self);
     loop_timer_init(&self->queue, pool_timer, self);
     self->settle = (loop_task){.function = local_settle, .argument = self};
-    upstream_notify_init(self);
     self->http = options->http;
     self->vault = options->vault;
     self->level = MCP_LOG_NONE;
+    self->last_client_request = rand_u64(); /* a number of another owner is none of ours */
     bay_err err = upstream_init(&self->base, &local_ops, options);
     if (err != BAY_OK) {
         upstream_fini(&self->base);

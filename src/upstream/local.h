@@ -5,6 +5,7 @@
  *   local.c           the main link's life, the interface
  *   pool.c            finds a link for a call, opens one, or queues the call
  *   session.c         the life of the other links
+ *   client_session.c  the server's messages to the client that a link serves alone
  *   calls.c           a call on a link
  *   input_request.c   the server's input requests during a call
  *   open.c            how a link is opened
@@ -27,13 +28,25 @@ enum {
     LOCAL_LAST_MOMENT_MS = 500, /* between a broken stdin and the end of its process */
     LOCAL_SESSION_IDLE_MS = 300000, /* a link that is not the main one is stopped after so long */
     LOCAL_MOST_ATTEMPTS = 2,
-    UPSTREAM_FAIR_QUEUES = 64,        /* of the queue: clients whose calls wait take turns */
-    UPSTREAM_MAX_INPUT_REQUESTS = 64, /* open of one call; more are refused */
+    UPSTREAM_FAIR_QUEUES = 64,         /* of the queue: clients whose calls wait take turns */
+    UPSTREAM_MAX_INPUT_REQUESTS = 64,  /* open of one call; more are refused */
+    UPSTREAM_QUESTION_BYTES = 1 << 20, /* of one that may have to be asked for another call */
     LOCAL_MAX_SUBSCRIPTIONS = 4096,
     LOCAL_MAX_URI_BYTES = 8192,
     UPSTREAM_NOTIFY_MS = 50,      /* between two rounds of telling of changes */
     UPSTREAM_NOTIFY_RATE = 10000, /* updates of resources passed on in a second */
+    UPSTREAM_CLIENT_LOGS = 1000,  /* log messages outside of calls passed to a client in a second */
 };
+
+/* What a server has told by itself over one link, and what of it is still to be passed on. */
+typedef struct upstream_notify {
+    unsigned changes; /* mcp_change, not told yet */
+    map updates;      /* nor these: uri -> its copy */
+    uint64_t after_ms;
+    loop_timer timer;
+    loop_task task;
+    bool is_due;
+} upstream_notify;
 
 /* One link to the server. */
 typedef struct upstream_session {
@@ -46,10 +59,17 @@ typedef struct upstream_session {
     size_t identity_len;
     const auth_principal *principal; /* counted; whose credential opened it; NULL: the gateway's */
     unsigned char rights[PRINCIPAL_RIGHTS_BYTES]; /* his */
-    list open;                                    /* its calls */
+    const void *home; /* the proxy that its client's calls come by; NULL: none */
+    uint64_t number;  /* its client knows it by this; 0: it has not been told of it */
+    list open;        /* its calls */
     size_t open_count;
-    list input_requests; /* of the server, not answered yet */
+    list input_requests;      /* of the server, not answered yet */
+    uint32_t client_requests; /* of them, those that are put to the client outside of any call */
+    upstream_notify notify;
+    uint64_t logs_ms; /* when the count below began */
+    uint32_t logs;    /* passed to the client since then */
     loop_timer idle;
+    bool has_session;  /* so has its client: it can be asked outside of its calls, too */
     bool is_exclusive; /* to one call at a time */
     bool is_trial;     /* its start decides on the circuit */
     bool is_ready;
@@ -88,14 +108,11 @@ typedef struct local {
     list subscriptions;
     size_t subscription_count;
     mcp_log_level level;
-    unsigned changes; /* mcp_change, not told yet */
-    map updates;      /* nor these: uri -> its copy */
-    uint64_t notify_after_ms;
-    loop_timer notify_timer;
-    loop_task notify_task;
+    uint64_t last_client_request;
+    uint64_t last_client_session;
     log_pace session_pace; /* of lines about the other links' ends */
-    bool is_notify_due;
     bool has_dropped_news;
+    bool has_one_client; /* the main link is that client's, and declares what it can be asked */
     bool
         sends_unattributed; /* its questions do not come on the stream of the call they are about */
     bool has_complained;    /* of a question that could not be tied to a call */
@@ -148,6 +165,10 @@ void upstream_session_init(upstream_session *self, local *owner, void (*idle)(vo
 /* Of the kind `key`, for the caller of `of`. */
 bay_err upstream_session_open(local *owner, const share_key *key, const upstream_call *of,
                               upstream_session **out, bay_diag *diag) BAY_MUST_CHECK;
+/* "": anybody's. */
+bay_str upstream_session_identity(const upstream_session *self);
+/* It serves one client and no other. */
+bool upstream_session_is_own(const upstream_session *self);
 /* Can it take calls? */
 bool upstream_session_is_usable(const upstream_session *self);
 bool upstream_session_serves(const upstream_session *self, const share_key *key,
@@ -176,21 +197,43 @@ void local_answer(upstream_call *call, bay_str id, bay_str result, int code, bay
 void upstream_session_end_input_requests(upstream_session *self, upstream_call *call);
 void upstream_session_withdraw_input_requests(upstream_call *call);
 
+/* The client that was asked outside of any call answers, or its worker does. Harmless when the
+ * question is over. */
+void local_client_answer(upstream *base, uint64_t number, bay_str result, int code,
+                         bay_str message);
+
+/* client_session.c: to the client that this session serves alone. */
+void upstream_session_tell(upstream_session *self, const upstream_client_message *what);
+/* A log message that belongs to no call. */
+void upstream_session_logged(upstream_session *self, json_val params);
+/* Puts the question to the client outside of any call; false: it cannot be asked that way. */
+bool upstream_session_ask(upstream_session *self, uint64_t number, const rpc_message *request);
+void upstream_session_take_back(upstream_session *self, uint64_t number);
+/* The link is gone: what the client was asked over it is over. */
+void upstream_session_forget_client(upstream_session *self);
+/* The client hears that this session is its own from now on, or is over. */
+void upstream_session_introduce(upstream_session *self);
+void upstream_session_take_leave(upstream_session *self);
+
 /* open.c: makes `at->connection`. */
 bay_err local_open(local *self, upstream_session *at, const mcp_client_events *events,
                    bay_diag *diag) BAY_MUST_CHECK;
 
 /* notify.c */
-void upstream_notify_init(local *self);
-void upstream_notify_stop(local *self);
-void upstream_notify_fini(local *self);
-void upstream_notify_changed(local *self, mcp_change change);
-void upstream_notify_updated(local *self, bay_str uri);
+void upstream_notify_init(upstream_session *at);
+void upstream_notify_stop(upstream_session *at);
+void upstream_notify_fini(upstream_session *at);
+void upstream_notify_changed(upstream_session *at, mcp_change change);
+void upstream_notify_updated(upstream_session *at, bay_str uri);
 
 /* subscriptions.c */
-void local_subscribe(upstream *base, bay_str uri, bool is_wanted);
+void local_subscribe(upstream *base, bay_str identity, bay_str uri, bool is_wanted);
 void local_set_level(upstream *base, mcp_log_level level);
-void upstream_subscriptions_renew(local *self, mcp_client *client, uint64_t now_ms);
-void upstream_subscriptions_forget(local *self);
+/* A link is ready: it is told what there is for it. */
+void upstream_subscriptions_renew(upstream_session *at);
+/* Is that client to be told of updates over a session of its own? */
+bool upstream_subscriptions_has(const local *self, bay_str identity);
+/* All of that client; NULL: everybody's. */
+void upstream_subscriptions_forget(local *self, const bay_str *identity);
 
 #endif

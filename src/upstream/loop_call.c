@@ -108,12 +108,12 @@ static void near_ask(upstream_call *origin, const call_message *what)
     rpc_fault fault;
     arena memory;
     arena_init(&memory, LOOP_CALL_MEMORY);
-    if (!json_is(what->value, JSON_MISSING) && origin->events->asked != NULL &&
+    if (!json_is(what->value, JSON_MISSING) &&
         rpc_message_read(&request, what->value, &memory, &fault) == BAY_OK) {
         origin->events->asked(origin->user, &request);
     } else {
         upstream_call_answer(origin, what->text, (bay_str){NULL, 0}, RPC_INTERNAL_ERROR,
-                             STR("nobody can be asked, or there is no memory"));
+                             STR("the gateway is out of memory"));
     }
     arena_fini(&memory);
 }
@@ -221,6 +221,9 @@ static void far_done(void *user, const mcp_outcome *outcome)
 static const upstream_call_events call_events = {
     .notified = far_notified, .asked = far_asked, .withdrawn = far_withdrawn, .done = far_done};
 
+/* Of calls by which nobody can be asked: a question must not be taken for one of theirs. */
+static const upstream_call_events silent_call_events = {.notified = far_notified, .done = far_done};
+
 static void far_begun(loop_pair *pair)
 {
     loop_call *self = of_pair(pair);
@@ -262,7 +265,7 @@ static const loop_pair_events far_events = {
 /* ---- what the caller does -------------------------------------------------------------------- */
 
 /* Values go with their index: they were read once, on the loop on which they came. */
-static bay_err copy_call(loop_call *self, const upstream_call *call)
+static bay_err copy_call(loop_call *self, const upstream_call *call, const upstream_proxy *home)
 {
     const mcp_call_spec *from = &call->spec;
     const upstream_affinity *affinity = &call->affinity;
@@ -271,7 +274,9 @@ static bay_err copy_call(loop_call *self, const upstream_call *call)
     *to = *from;
     *owned = (upstream_affinity){.inputs = affinity->inputs,
                                  .principal = principal_ref(affinity->principal),
-                                 .is_stateless = affinity->is_stateless};
+                                 .is_stateless = affinity->is_stateless,
+                                 .has_session = affinity->has_session,
+                                 .home = home};
     self->call.is_repeatable = call->is_repeatable;
     to->param_table = NULL; /* header fields are for URLs, and those have an owner on each loop */
     const struct {
@@ -310,9 +315,9 @@ void upstream_loop_call_send(upstream *base, upstream_call *call)
                    loop_call_release);
     atomic_init(&self->is_paused, false);
     arena_init(&self->memory, LOOP_CALL_MEMORY);
-    self->call.events = &call_events;
+    self->call.events = call->events->asked != NULL ? &call_events : &silent_call_events;
     self->call.user = self;
-    bay_err err = copy_call(self, call);
+    bay_err err = copy_call(self, call, proxy);
     if (err == BAY_OK) {
         err = loop_pair_begin(&self->pair);
     }

@@ -18,10 +18,13 @@ typedef struct upstream_ops {
     void (*cancel)(upstream_call *call, bay_str reason);
     void (*pause)(upstream_call *call, bool is_paused);
     void (*answer)(upstream_call *call, bay_str id, bay_str result, int code, bay_str message);
-    /* may be NULL, both: it has no such sessions */
+    /* may be NULL, all four: it has no such sessions */
     void (*tell)(upstream *self, bay_str identity, bay_str method, bay_str params);
     void (*identity_gone)(upstream *self, bay_str identity);
-    void (*subscribe)(upstream *self, bay_str uri, bool is_wanted);
+    void (*client_answer)(upstream *self, uint64_t number, bay_str result, int code,
+                          bay_str message);
+    void (*set_client)(upstream *self, unsigned inputs);
+    void (*subscribe)(upstream *self, bay_str identity, bay_str uri, bool is_wanted);
     void (*set_level)(upstream *self, mcp_log_level level);
 } upstream_ops;
 
@@ -82,6 +85,14 @@ void upstream_learn_instructions(upstream *self, bay_str text);
 void upstream_publish_state(upstream *self);
 void upstream_publish_change(upstream *self, mcp_change change);
 void upstream_publish_update(upstream *self, bay_str uri);
+/* To the client of this identity, on the loop of the proxy `home` (NULL: the owner's). The second
+ * is false where there is no such client, or no memory. */
+void upstream_tell_client(upstream *self, const void *home, const upstream_client_message *what);
+bool upstream_ask_client(upstream *self, const void *home, bay_str identity, uint64_t number,
+                         const rpc_message *request);
+void upstream_take_back_from_client(upstream *self, const void *home, uint64_t number);
+void upstream_own_session(upstream *self, const void *home, bay_str identity, uint64_t number,
+                          bool is_open);
 /* For the owner too; so many in a second, and no more. */
 void upstream_tell_elicited(upstream *self, json_val params);
 void upstream_forget_proxies(upstream *self);

@@ -18,7 +18,9 @@ share_key pool_key(const local *self, const upstream_call *call)
                            .revision = self->base.revision,
                            .are_callers =
                                config_credentials_are_callers(&self->base.server->credentials),
-                           .ties = is_http && !self->sends_unattributed};
+                           .ties = is_http && !self->sends_unattributed,
+                           .has_one_client = self->has_one_client,
+                           .main_inputs = self->main.inputs};
     return upstream_share_key(&server, &call->spec, &call->affinity);
 }
 

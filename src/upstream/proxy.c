@@ -26,11 +26,14 @@ typedef struct proxy_message {
         PROXY_LEVEL,
         PROXY_TELL,
         PROXY_IDENTITY_GONE,
+        PROXY_CLIENT_ANSWER,
     } kind;
     mcp_log_level level;
-    bay_str text; /* behind the struct: a URI, or an identity */
+    uint64_t number;
+    int code;
+    bay_str text; /* behind the struct: an identity, or the message of an error */
     bay_str method;
-    bay_str params;
+    bay_str params; /* or a URI, or the result of an answer */
 } proxy_message;
 
 static upstream_proxy *proxy_of(upstream *self)
@@ -68,8 +71,11 @@ static bay_err link_received(loop_pair *pair, loop_pair_message *message)
     case PROXY_IDENTITY_GONE:
         upstream_identity_gone(owner, what->text);
         break;
+    case PROXY_CLIENT_ANSWER:
+        upstream_client_answer(owner, what->number, what->params, what->code, what->text);
+        break;
     default:
-        upstream_subscribe(owner, what->text, what->kind == PROXY_SUBSCRIBE);
+        upstream_subscribe(owner, what->text, what->params, what->kind == PROXY_SUBSCRIBE);
     }
     return BAY_OK;
 }
@@ -133,12 +139,13 @@ static void proxy_start(upstream *base)
     }
 }
 
-static void proxy_subscribe(upstream *base, bay_str uri, bool is_wanted)
+static void proxy_subscribe(upstream *base, bay_str identity, bay_str uri, bool is_wanted)
 {
-    proxy_post(
-        base,
-        &(proxy_message){.kind = is_wanted ? PROXY_SUBSCRIBE : PROXY_UNSUBSCRIBE, .text = uri},
-        false);
+    proxy_post(base,
+               &(proxy_message){.kind = is_wanted ? PROXY_SUBSCRIBE : PROXY_UNSUBSCRIBE,
+                                .text = identity,
+                                .params = uri},
+               false);
 }
 
 static void proxy_tell(upstream *base, bay_str identity, bay_str method, bay_str params)
@@ -147,6 +154,18 @@ static void proxy_tell(upstream *base, bay_str identity, bay_str method, bay_str
         base,
         &(proxy_message){.kind = PROXY_TELL, .text = identity, .method = method, .params = params},
         true);
+}
+
+static void proxy_client_answer(upstream *base, uint64_t number, bay_str result, int code,
+                                bay_str message)
+{
+    proxy_post(base,
+               &(proxy_message){.kind = PROXY_CLIENT_ANSWER,
+                                .number = number,
+                                .code = code,
+                                .text = message,
+                                .params = result},
+               false);
 }
 
 static void proxy_identity_gone(upstream *base, bay_str identity)
@@ -216,6 +235,7 @@ static const upstream_ops proxy_ops = {
     .answer = upstream_loop_call_answer,
     .tell = proxy_tell,
     .identity_gone = proxy_identity_gone,
+    .client_answer = proxy_client_answer,
     .subscribe = proxy_subscribe,
     .set_level = proxy_set_level,
 };

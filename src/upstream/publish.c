@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -15,15 +16,29 @@ enum {
 
 typedef struct owner_message {
     loop_pair_message message;
-    enum { OWNER_STATE, OWNER_CHANGE, OWNER_UPDATE, OWNER_ELICITED } kind;
+    enum {
+        OWNER_STATE,
+        OWNER_CHANGE,
+        OWNER_UPDATE,
+        OWNER_ELICITED,
+        OWNER_CLIENT_TOLD, /* bytes: the identity, then a URI */
+        OWNER_CLIENT_ASKED,
+        OWNER_CLIENT_WITHDRAWN,
+        OWNER_OWN_SESSION,
+    } kind;
+    bool is_open;
     upstream_state state;
     mcp_change change;
+    mcp_method_id method;
+    uint64_t number;
+    size_t identity_len;
     uint32_t restarts;
     int process_id;
     bool is_settled;
     const mcp_revision *revision;
     char error[UPSTREAM_ERROR_BYTES];
-    json_val value; /* capabilities or params, a clone behind the bytes' end; may be missing */
+    json_val value; /* capabilities, params or a request, a clone behind the bytes' end; may be
+                       missing */
     size_t len;
     char bytes[]; /* instructions, or a URI */
 } owner_message;
@@ -56,6 +71,42 @@ static void elicited_arrives(upstream_proxy *self, const owner_message *what)
     }
 }
 
+static void client_told_arrives(upstream *base, const owner_message *what)
+{
+    upstream_client_message message = {
+        .identity = {what->bytes, what->identity_len},
+        .method = what->method,
+        .uri = {what->bytes + what->identity_len, what->len - what->identity_len},
+        .params = what->value};
+    if (base->events->client_told != NULL) {
+        base->events->client_told(base->user, base, &message);
+    }
+}
+
+static void client_asked_arrives(upstream *base, const owner_message *what)
+{
+    rpc_message request;
+    rpc_fault fault;
+    arena memory;
+    arena_init(&memory, PROXY_UPDATE_BYTES);
+    bool is_taken = base->events->client_asked != NULL &&
+                    rpc_message_read(&request, what->value, &memory, &fault) == BAY_OK &&
+                    base->events->client_asked(base->user, base, (bay_str){what->bytes, what->len},
+                                               what->number, &request);
+    arena_fini(&memory);
+    if (!is_taken) {
+        upstream_client_answer(base, what->number, (bay_str){NULL, 0}, RPC_METHOD_NOT_FOUND,
+                               STR("the client cannot be asked"));
+    }
+}
+
+static void client_withdrawn_arrives(upstream *base, const owner_message *what)
+{
+    if (base->events->client_withdrawn != NULL) {
+        base->events->client_withdrawn(base->user, base, what->number);
+    }
+}
+
 static bay_err link_received(loop_pair *pair, loop_pair_message *message)
 {
     upstream_proxy *self = CONTAINER_OF(pair, proxy_link, pair)->proxy;
@@ -76,6 +127,21 @@ static bay_err link_received(loop_pair *pair, loop_pair_message *message)
         break;
     case OWNER_ELICITED:
         elicited_arrives(self, what);
+        break;
+    case OWNER_CLIENT_TOLD:
+        client_told_arrives(base, what);
+        break;
+    case OWNER_CLIENT_ASKED:
+        client_asked_arrives(base, what);
+        break;
+    case OWNER_CLIENT_WITHDRAWN:
+        client_withdrawn_arrives(base, what);
+        break;
+    case OWNER_OWN_SESSION:
+        if (base->events->own_session != NULL) {
+            base->events->own_session(base->user, base, (bay_str){what->bytes, what->len},
+                                      what->number, what->is_open);
+        }
     }
     return BAY_OK;
 }
@@ -99,9 +165,10 @@ const loop_pair_events proxy_link_near_events = {
 /* ---- the owner's end ------------------------------------------------------------------------- */
 
 /* A client reads a resource anew when it is next told, so one that is late may be dropped. */
-static void link_post(upstream *owner, proxy_link *to, const owner_message *like, bay_str bytes)
+static bay_err link_post(upstream *owner, proxy_link *to, const owner_message *like, bay_str bytes)
 {
-    bool is_droppable = like->kind == OWNER_UPDATE || like->kind == OWNER_ELICITED;
+    bool is_droppable = like->kind == OWNER_UPDATE || like->kind == OWNER_ELICITED ||
+                        like->kind == OWNER_CLIENT_TOLD;
     owner_message *made;
     bool has_value = !json_is(like->value, JSON_MISSING);
     size_t text = (bytes.len + 7) / 8 * 8; /* the clone is aligned as a pointer is */
@@ -129,13 +196,14 @@ static void link_post(upstream *owner, proxy_link *to, const owner_message *like
         LOG(LOG_ERROR, "upstream", "%s: another worker could not be told of a change: %s",
             owner->name, bay_err_text(err));
     }
+    return err;
 }
 
 static void publish(upstream *owner, const owner_message *like, bay_str bytes)
 {
     LIST_EACH(at, &owner->proxies)
     {
-        link_post(owner, CONTAINER_OF(at, proxy_link, link), like, bytes);
+        err_ignore(link_post(owner, CONTAINER_OF(at, proxy_link, link), like, bytes));
     }
 }
 
@@ -166,6 +234,87 @@ void upstream_publish_update(upstream *self, bay_str uri)
 {
     owner_message like = {.kind = OWNER_UPDATE};
     publish(self, &like, uri);
+}
+
+/* ---- to one client --------------------------------------------------------------------------- */
+
+/* NULL: it has left. */
+static proxy_link *link_of(upstream *owner, const void *home)
+{
+    LIST_EACH(at, &owner->proxies)
+    {
+        proxy_link *one = CONTAINER_OF(at, proxy_link, link);
+        if (one->proxy == home) {
+            return one;
+        }
+    }
+    return NULL;
+}
+
+void upstream_tell_client(upstream *self, const void *home, const upstream_client_message *what)
+{
+    if (home == NULL) {
+        if (self->events->client_told != NULL) {
+            self->events->client_told(self->user, self, what);
+        }
+        return;
+    }
+    proxy_link *to = link_of(self, home);
+    buf bytes;
+    buf_init(&bytes, PROXY_UPDATE_BYTES);
+    buf_str(&bytes, what->identity);
+    buf_str(&bytes, what->uri);
+    owner_message like = {.kind = OWNER_CLIENT_TOLD,
+                          .method = what->method,
+                          .identity_len = what->identity.len,
+                          .value = what->params};
+    if (to != NULL && bytes.err == BAY_OK) {
+        err_ignore(link_post(self, to, &like, buf_view(&bytes)));
+    }
+    buf_fini(&bytes);
+}
+
+bool upstream_ask_client(upstream *self, const void *home, bay_str identity, uint64_t number,
+                         const rpc_message *request)
+{
+    if (home == NULL) {
+        return self->events->client_asked != NULL &&
+               self->events->client_asked(self->user, self, identity, number, request);
+    }
+    proxy_link *to = link_of(self, home);
+    owner_message like = {.kind = OWNER_CLIENT_ASKED, .number = number, .value = request->root};
+    return to != NULL && link_post(self, to, &like, identity) == BAY_OK;
+}
+
+void upstream_take_back_from_client(upstream *self, const void *home, uint64_t number)
+{
+    if (home == NULL) {
+        if (self->events->client_withdrawn != NULL) {
+            self->events->client_withdrawn(self->user, self, number);
+        }
+        return;
+    }
+    proxy_link *to = link_of(self, home);
+    owner_message like = {.kind = OWNER_CLIENT_WITHDRAWN, .number = number};
+    if (to != NULL) {
+        err_ignore(link_post(self, to, &like, (bay_str){NULL, 0}));
+    }
+}
+
+void upstream_own_session(upstream *self, const void *home, bay_str identity, uint64_t number,
+                          bool is_open)
+{
+    if (home == NULL) {
+        if (self->events->own_session != NULL) {
+            self->events->own_session(self->user, self, identity, number, is_open);
+        }
+        return;
+    }
+    proxy_link *to = link_of(self, home);
+    owner_message like = {.kind = OWNER_OWN_SESSION, .number = number, .is_open = is_open};
+    if (to != NULL) {
+        err_ignore(link_post(self, to, &like, identity));
+    }
 }
 
 /* A person completes these: what comes faster is noise, and must not fill other loops' queues. */

@@ -13,9 +13,15 @@
 #include "base/str.h"
 #include "upstream/local.h"
 
-static bay_str identity_of(const upstream_session *self)
+bay_str upstream_session_identity(const upstream_session *self)
 {
     return (bay_str){self->identity, self->identity_len};
+}
+
+bool upstream_session_is_own(const upstream_session *self)
+{
+    bool is_main = self == &self->owner->main;
+    return is_main ? self->owner->has_one_client : self->identity != NULL && !self->is_exclusive;
 }
 
 static bool set_identity(upstream_session *self, bay_str identity)
@@ -44,7 +50,7 @@ bool upstream_session_serves(const upstream_session *self, const share_key *key,
         self->is_exclusive != is_exclusive || (is_exclusive && self->open_count > 0)) {
         return false;
     }
-    return self->identity != NULL ? str_eq(identity_of(self), call->affinity.identity)
+    return self->identity != NULL ? str_eq(upstream_session_identity(self), call->affinity.identity)
                                   : !key->is_personal;
 }
 
@@ -63,16 +69,14 @@ static void upstream_session_ready(void *user)
 {
     upstream_session *self = user;
     local *owner = self->owner;
-    mcp_client *client = mcp_link_client(self->connection);
     if (self->is_broken || self->is_leaving) {
         return;
     }
     self->is_ready = true;
     self->is_trial = false;
     circuit_succeeded(&owner->circuit);
-    if (owner->level != MCP_LOG_NONE) {
-        mcp_client_set_level(client, owner->level, loop_now_ms(owner->base.loop));
-    }
+    upstream_subscriptions_renew(self);
+    upstream_session_introduce(self);
 }
 
 static void upstream_session_broken(void *user, bay_err err, const char *text)
@@ -88,6 +92,7 @@ static void upstream_session_broken(void *user, bay_err err, const char *text)
         mcp_link_log_last_lines(self->connection);
     }
     self->is_broken = true;
+    upstream_session_take_leave(self);
     if (!self->is_ready) {
         owner->session_after_ms =
             loop_now_ms(owner->base.loop) + owner->base.server->restart.min_delay_ms;
@@ -111,10 +116,32 @@ static void upstream_session_elicited(void *user, json_val params)
     upstream_tell_elicited(&owner->base, params);
 }
 
-/* Changes and updates are the main link's to tell. */
+/* What a session tells that several clients use is the main link's to tell. */
+static void session_changed(void *user, mcp_change change)
+{
+    if (upstream_session_is_own(user)) {
+        upstream_notify_changed(user, change);
+    }
+}
+
+static void session_updated(void *user, bay_str uri)
+{
+    if (upstream_session_is_own(user)) {
+        upstream_notify_updated(user, uri);
+    }
+}
+
+static void session_logged(void *user, json_val params)
+{
+    upstream_session_logged(user, params);
+}
+
 static const mcp_client_events upstream_session_events = {
     .ready = upstream_session_ready,
     .broken = upstream_session_broken,
+    .changed = session_changed,
+    .updated = session_updated,
+    .logged = session_logged,
     .asked = session_asked_unattributed,
     .withdrawn = upstream_session_withdrawn,
     .elicited = upstream_session_elicited,
@@ -122,10 +149,24 @@ static const mcp_client_events upstream_session_events = {
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
+static void upstream_session_arm_idle(upstream_session *self)
+{
+    uint32_t idle_ms = self->owner->base.server->idle_stop_ms;
+    idle_ms = idle_ms > 0 ? idle_ms : LOCAL_SESSION_IDLE_MS;
+    /* without memory it runs on until another kind needs the room */
+    err_ignore(loop_timer_start(self->owner->base.loop, &self->idle, idle_ms));
+}
+
 static void upstream_session_idle(void *argument)
 {
     upstream_session *self = argument;
-    if (self->open_count == 0 && upstream_session_is_usable(self)) {
+    if (self->open_count > 0 || !upstream_session_is_usable(self)) {
+        return;
+    }
+    if (upstream_session_is_own(self) &&
+        upstream_subscriptions_has(self->owner, upstream_session_identity(self))) {
+        upstream_session_arm_idle(self); /* a stopped one tells of no update */
+    } else {
         LOG(LOG_DEBUG, "upstream", "%s: a session is stopped after idling", self->owner->base.name);
         upstream_session_close(self);
     }
@@ -137,10 +178,12 @@ void upstream_session_init(upstream_session *self, local *owner, void (*idle)(vo
     list_init(&self->open);
     list_init(&self->input_requests);
     loop_timer_init(&self->idle, idle, self);
+    upstream_notify_init(self);
 }
 
 static void session_release(upstream_session *self)
 {
+    upstream_notify_fini(self);
     principal_unref(self->principal);
     mem_free(self->identity);
     mem_free(self);
@@ -155,6 +198,8 @@ bay_err upstream_session_open(local *owner, const share_key *key, const upstream
         return diag_set(diag, BAY_ERR_NOMEM, "out of memory for a session");
     }
     upstream_session_init(self, owner, upstream_session_idle);
+    self->has_session = of->affinity.has_session;
+    self->home = of->affinity.home;
     self->inputs = key->inputs;
     self->is_exclusive = key->kind == SHARE_EXCLUSIVE;
     if (key->has_rights) {
@@ -189,10 +234,7 @@ void upstream_session_rest(upstream_session *self)
     if (self->open_count == 0 && (self->is_draining || self->is_unwritable)) {
         loop_defer(owner->base.loop, &owner->settle);
     } else if (self->open_count == 0) {
-        uint32_t idle_ms = owner->base.server->idle_stop_ms;
-        idle_ms = idle_ms > 0 ? idle_ms : LOCAL_SESSION_IDLE_MS;
-        /* without memory it runs on until another kind needs the room */
-        err_ignore(loop_timer_start(owner->base.loop, &self->idle, idle_ms));
+        upstream_session_arm_idle(self);
     }
     if (owner->queued_count > 0) {
         loop_defer(owner->base.loop, &owner->settle);
@@ -231,6 +273,7 @@ void upstream_session_close(upstream_session *self)
         return;
     }
     self->is_leaving = true;
+    upstream_session_take_leave(self);
     give_up_trial(self);
     loop_timer_stop(self->owner->base.loop, &self->idle);
     mcp_link_close(self->connection, upstream_session_left, self);
@@ -241,6 +284,8 @@ void upstream_session_free(upstream_session *self)
     local *owner = self->owner;
     loop_timer_stop(owner->base.loop, &self->idle);
     mcp_link_free(self->connection); /* fails what is open */
+    upstream_session_forget_client(self);
+    upstream_session_take_leave(self);
     list_remove(&self->link);
     owner->session_count--;
     session_release(self);
@@ -296,7 +341,7 @@ void upstream_sessions_reap(local *owner)
 
 static bool is_of(const upstream_session *self, bay_str identity)
 {
-    return self->identity != NULL && str_eq(identity_of(self), identity);
+    return self->identity != NULL && str_eq(upstream_session_identity(self), identity);
 }
 
 void local_tell(upstream *base, bay_str identity, bay_str method, bay_str params)
@@ -316,6 +361,7 @@ void local_tell(upstream *base, bay_str identity, bay_str method, bay_str params
 void local_identity_gone(upstream *base, bay_str identity)
 {
     local *self = local_of(base);
+    upstream_subscriptions_forget(self, &identity);
     LIST_EACH(link, &self->sessions)
     {
         upstream_session *at = CONTAINER_OF(link, upstream_session, link);

@@ -7,7 +7,8 @@
 
 typedef enum share_kind {
     SHARE_MAIN,      /* the one session that all share; it declares everything */
-    SHARE_SHARED,    /* one that declares what the call's client can be asked, shared by its like */
+    SHARE_SHARED,    /* one that declares what the call's client can be asked: that client's, or
+                        shared by its like */
     SHARE_EXCLUSIVE, /* the same, exclusive to one call at a time */
 } share_kind;
 
@@ -23,7 +24,9 @@ typedef struct share_server {
     config_share share;
     const mcp_revision *revision; /* NULL: not known yet */
     bool are_callers;             /* each caller has a credential of his own there */
-    bool ties; /* what it asks comes on the stream of the call that it is about */
+    bool ties;            /* what it asks comes on the stream of the call that it is about */
+    bool has_one_client;  /* the main session is that client's … */
+    unsigned main_inputs; /* … and declares this */
 } share_server;
 
 share_key upstream_share_key(const share_server *server, const mcp_call_spec *spec,

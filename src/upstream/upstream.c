@@ -236,9 +236,24 @@ void upstream_identity_gone(upstream *self, bay_str identity)
     }
 }
 
-void upstream_subscribe(upstream *self, bay_str uri, bool is_wanted)
+void upstream_client_answer(upstream *self, uint64_t number, bay_str result, int code,
+                            bay_str message)
 {
-    self->ops->subscribe(self, uri, is_wanted);
+    if (self->ops->client_answer != NULL) {
+        self->ops->client_answer(self, number, result, code, message);
+    }
+}
+
+void upstream_set_client(upstream *self, unsigned inputs)
+{
+    if (self->ops->set_client != NULL) {
+        self->ops->set_client(self, inputs);
+    }
+}
+
+void upstream_subscribe(upstream *self, bay_str identity, bay_str uri, bool is_wanted)
+{
+    self->ops->subscribe(self, identity, uri, is_wanted);
 }
 
 void upstream_set_level(upstream *self, mcp_log_level level)

@@ -38,6 +38,15 @@ typedef enum upstream_state {
     UPSTREAM_CLOSED,
 } upstream_state;
 
+/* What a server of the session revisions tells, outside of any call, the client that one of its
+ * sessions serves alone. Views live for the callback only. */
+typedef struct upstream_client_message {
+    bay_str identity; /* as in upstream_affinity; "": the only client that there is */
+    mcp_method_id method;
+    bay_str uri;     /* MCP_N_RESOURCE_UPDATED */
+    json_val params; /* MCP_N_MESSAGE */
+} upstream_client_message;
+
 /* What the owner of an upstream hears. */
 typedef struct upstream_events {
     void (*state_changed)(void *user, upstream *self);
@@ -45,6 +54,19 @@ typedef struct upstream_events {
     void (*updated)(void *user, upstream *self, bay_str uri);
     /* What a URL was for is done: `params` name it, and live for the callback only. May be NULL. */
     void (*elicited)(void *user, upstream *self, json_val params);
+    /* A session serves that client alone from now on, or is over: what it lists, and tells by
+     * client_told, is that client's. `number`: it is told apart by this from one that follows it.
+     * May be NULL, like the next three. */
+    void (*own_session)(void *user, upstream *self, bay_str identity, uint64_t number,
+                        bool is_open);
+    void (*client_told)(void *user, upstream *self, const upstream_client_message *what);
+    /* The server asks that client for something outside of any call. True: it is answered once by
+     * upstream_client_answer, during the callback or later. False: there is no such client here, or
+     * it cannot be asked. */
+    bool (*client_asked)(void *user, upstream *self, bay_str identity, uint64_t number,
+                         const rpc_message *request);
+    /* The server takes it back, or is gone: it is not to be answered any more. */
+    void (*client_withdrawn)(void *user, upstream *self, uint64_t number);
 } upstream_events;
 
 typedef struct upstream_call_events {
@@ -67,9 +89,12 @@ typedef struct upstream_call_events {
 typedef struct upstream_affinity {
     unsigned inputs;                 /* mcp_inputs: what this client can be asked */
     const auth_principal *principal; /* who makes the call */
-    bay_str identity;  /* whose call it is: the client's session, else its principal */
+    bay_str identity;  /* whose call it is: the client's session, else its principal, with the
+                          conversation that it names */
     bool is_own;       /* nobody's: the gateway asks for itself */
-    bool is_stateless; /* the next call of that principal may be another client's */
+    bool is_stateless; /* the next call of that identity may be another client's */
+    bool has_session;  /* the client can be told and asked outside of calls, too */
+    const void *home;  /* the proxy that the call comes by; NULL: none. For upstreams alone */
 } upstream_affinity;
 
 /* One call. The caller gives the memory and keeps it, and every view in `spec` and `affinity`,
@@ -137,13 +162,21 @@ void upstream_call_pause(upstream_call *call, bool is_paused);
  * error. Harmless when the call has ended or the server took the request back. */
 void upstream_call_answer(upstream_call *call, bay_str id, bay_str result, int code,
                           bay_str message);
+/* Answers what client_asked took, as upstream_call_answer. Harmless when the question is over. */
+void upstream_client_answer(upstream *self, uint64_t number, bay_str result, int code,
+                            bay_str message);
+/* Before its first start: it has one client, which can be asked this (mcp_inputs). Its main session
+ * is then that client's. */
+void upstream_set_client(upstream *self, unsigned inputs);
 /* A notification of a client (roots/list_changed), for the sessions that serve its identity alone.
  * `params`: a raw object, or empty. */
 void upstream_tell(upstream *self, bay_str identity, bay_str method, bay_str params);
 /* That client's session has ended: so do the server's sessions that served it alone, when their
  * last call has. */
 void upstream_identity_gone(upstream *self, bay_str identity);
-void upstream_subscribe(upstream *self, bay_str uri, bool is_wanted);
+/* Updates of a resource. `identity`: for a client that has, or may come to have, a session of its
+ * own with the server: over that; it ends with upstream_identity_gone. "": over the main session. */
+void upstream_subscribe(upstream *self, bay_str identity, bay_str uri, bool is_wanted);
 void upstream_set_level(upstream *self, mcp_log_level level);
 
 bay_str upstream_name(const upstream *self);

@@ -247,7 +247,7 @@ static void further_subscribers_pass_too(void **state)
     assert_int_equal(seen.asked, 2);
     assert_int_equal(seen.how, CALL_TURNED_AWAY);
     assert_int_equal(self.modern.count, 1);
-    endpoint_updated(self.endpoint, STR("f:///a"));
+    endpoint_updated(self.endpoint, &self.a->base, STR("f:///a"));
     assert_int_equal(self.modern.count, 1); /* bob hears nothing */
     seen.who = person("ann");
     close_stage(&self);

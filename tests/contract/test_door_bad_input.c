@@ -223,11 +223,11 @@ static void a_subscription_ends_with_its_view(void **state)
     say(&self.modern, MODERN("9", "subscriptions/listen",
                              "'notifications':{'resourceSubscriptions':['f:///a']}"));
     assert_heard_part(&self.modern, "acknowledged");
-    endpoint_updated(self.endpoint, STR("f:///a"));
+    endpoint_updated(self.endpoint, &self.a->base, STR("f:///a"));
     assert_heard_part(&self.modern, "'uri':'f:///a'");
     assert_int_equal(endpoint_set_sources(self.endpoint, self.config, self.sources, 0), BAY_OK);
     forget(&self.modern);
-    endpoint_updated(self.endpoint, STR("f:///a"));
+    endpoint_updated(self.endpoint, &self.a->base, STR("f:///a"));
     assert_int_equal(self.modern.count, 0);
     close_for_good(&self);
 }

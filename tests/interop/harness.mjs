@@ -187,7 +187,9 @@ export class Gateway {
 
 const identity = { name: 'interop', version: '1.0.0' };
 
-function legacy(transport) { return { client: new LegacyClient(identity, {}), transport }; }
+function legacy(transport, capabilities = {}) {
+    return { client: new LegacyClient(identity, { capabilities }), transport };
+}
 function modern(transport) {
     const options = { versionNegotiation: { mode: { pin: '2026-07-28' } } };
     return { client: new ModernClient(identity, options), transport };
@@ -197,15 +199,15 @@ const stdioOf = (gateway) =>
 
 // Every way a client reaches the gateway. `stdio` starts a gateway of its own with the same file.
 export const ways = {
-    'legacy http': (gateway, path = '') => legacy(new LegacyHttp(new URL(gateway.url + path))),
-    'legacy sse': (gateway) => legacy(new SSEClientTransport(new URL(gateway.sseUrl))),
-    'legacy stdio': (gateway) => legacy(new LegacyStdio(stdioOf(gateway))),
+    'legacy http': (gateway, path = '', capabilities) => legacy(new LegacyHttp(new URL(gateway.url + path)), capabilities),
+    'legacy sse': (gateway, path, capabilities) => legacy(new SSEClientTransport(new URL(gateway.sseUrl)), capabilities),
+    'legacy stdio': (gateway, path, capabilities) => legacy(new LegacyStdio(stdioOf(gateway)), capabilities),
     'modern http': (gateway, path = '') => modern(new ModernHttp(new URL(gateway.url + path))),
     'modern stdio': (gateway) => modern(new ModernStdio(stdioOf(gateway))),
 };
 
-export async function connect(way, gateway, path) {
-    const { client, transport } = ways[way](gateway, path);
+export async function connect(way, gateway, path, capabilities) {
+    const { client, transport } = ways[way](gateway, path, capabilities);
     await within(`${way} connects`, client.connect(transport), 40000);
     client.isModern = way.startsWith('modern');
     // What really arrived: the clients lose progress that is read together with the answer it precedes.
@@ -219,9 +221,8 @@ export async function connect(way, gateway, path) {
 }
 
 // Straight to a server, without the gateway; one that shows tools by what its client can be asked shows all,
-// as it does to the gateway.
-export async function connectDirectly(server) {
-    const capabilities = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
+// as it does to the gateway's shared session.
+export async function connectDirectly(server, capabilities = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} }) {
     const client = new LegacyClient(identity, { capabilities });
     await client.connect(new LegacyStdio(
         { command: server.command, args: server.args, env: { ...environment, ...server.env }, stderr: 'ignore' }));

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
-import { LoggingMessageNotificationSchema, ResourceListChangedNotificationSchema, ResourceUpdatedNotificationSchema,
+import { ListRootsRequestSchema, LoggingMessageNotificationSchema, ResourceListChangedNotificationSchema, ResourceUpdatedNotificationSchema,
     ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 
 import { Gateway, childrenOf, connect, connectDirectly, isAlive, folder, listAll, node, probe, resetFiles, servers, until, ways, weather,
@@ -221,6 +221,36 @@ for (const way of Object.keys(ways)) {
             }));
             await within('all answers', Promise.all(jobs), 30000);
         });
+    });
+}
+
+// A client that can be asked has a session of its own with each server: what its calls do there it sees and hears, and
+// nobody else does.
+for (const way of Object.keys(ways).filter((one) => one.startsWith('legacy'))) {
+    test(`${way}: a client that can be asked sees and hears what its own calls do`, async () => {
+        const client = await connect(way, gateway, '', { roots: {}, sampling: {}, elicitation: {} });
+        const other = await connect('legacy http', gateway);
+        client.setRequestHandler(ListRootsRequestSchema, () => ({ roots: [] }));
+        const told = { tools: 0, updates: [] }, others = [];
+        on(client, '', ToolListChangedNotificationSchema, () => { told.tools += 1; });
+        on(client, '', ResourceUpdatedNotificationSchema, (params) => told.updates.push(params.uri));
+        on(other, '', ResourceUpdatedNotificationSchema, (params) => others.push(params.uri));
+        const has = async (one) => (await listAll(one, 'listTools', 'tools')).some((tool) => tool.name === 'probe.grown');
+        const uri = `demo://resource/dynamic/text/${31 + Object.keys(ways).indexOf(way)}`;
+        await client.subscribeResource({ uri });
+        await client.callTool({ name: 'everything.toggle-subscriber-updates', arguments: {} });
+        await until('an update came', () => told.updates.length > 0);
+        assert.deepEqual([...new Set(told.updates)], [uri]);
+        const before = told.tools;
+        await client.callTool({ name: 'probe.grow', arguments: { wanted: true } });
+        await until('it is announced', () => told.tools > before);
+        await until('the tool is listed', () => has(client));
+        assert.equal(await has(other), false);
+        assert.equal((await client.callTool({ name: 'probe.grown', arguments: {} })).content[0].text, 'grown');
+        await assert.rejects(other.callTool({ name: 'probe.grown', arguments: {} }));
+        assert.deepEqual(others, []);
+        await client.close();
+        await other.close();
     });
 }
 

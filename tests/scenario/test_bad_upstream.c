@@ -36,7 +36,7 @@ typedef struct stage {
 } stage;
 
 #define TIMES                                                                                      \
-    "'timeouts':{'call':'300ms','list':'300ms','probe':'300ms','drain':'200ms',"                   \
+    "'timeouts':{'settle':'3s','call':'300ms','list':'300ms','probe':'300ms','drain':'200ms',"     \
     "'terminate':'200ms','kill':'200ms'}"
 #define BACK_OFF ",'restart':{'attempts':0,'minDelay':'10ms','maxDelay':'20ms'}"
 

@@ -170,6 +170,15 @@ static inline void fake_answer(upstream_call *call, bay_str id, bay_str result, 
     }
 }
 
+static inline void fake_client_answer(upstream *base, uint64_t number, bay_str result, int code,
+                                      bay_str message)
+{
+    fake *self = fake_of(base);
+    self->answers++;
+    (void)snprintf(self->answer, sizeof(self->answer), "%llu %.*s%d %.*s",
+                   (unsigned long long)number, BAY_STR(result), code, BAY_STR(message));
+}
+
 static inline void fake_tell(upstream *base, bay_str identity, bay_str method, bay_str params)
 {
     (void)snprintf(fake_of(base)->told, sizeof(fake_of(base)->told), "%.*s %.*s %.*s",
@@ -181,9 +190,10 @@ static inline void fake_identity_gone(upstream *base, bay_str identity)
     (void)snprintf(fake_of(base)->told, sizeof(fake_of(base)->told), "%.*s", BAY_STR(identity));
 }
 
-static inline void fake_subscribe(upstream *base, bay_str uri, bool is_wanted)
+static inline void fake_subscribe(upstream *base, bay_str identity, bay_str uri, bool is_wanted)
 {
     fake *self = fake_of(base);
+    (void)identity;
     (void)uri;
     self->subscribes += is_wanted;
     self->unsubscribes += !is_wanted;
@@ -209,6 +219,7 @@ static const upstream_ops fake_ops = {
     .answer = fake_answer,
     .tell = fake_tell,
     .identity_gone = fake_identity_gone,
+    .client_answer = fake_client_answer,
     .subscribe = fake_subscribe,
     .set_level = fake_set_level,
 };

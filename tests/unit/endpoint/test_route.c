@@ -565,10 +565,10 @@ static void subscriptions_go_to_the_owner(void **state)
     say(&self.legacy, LEGACY("1", "resources/subscribe", "'uri':'f:///a'"));
     assert_heard(&self.legacy, "{'jsonrpc':'2.0','id':1,'result':{}}");
     assert_int_equal(self.a->subscribes, 1);
-    endpoint_updated(self.endpoint, STR("f:///a"));
+    endpoint_updated(self.endpoint, &self.a->base, STR("f:///a"));
     assert_heard_part(&self.legacy, "'method':'notifications/resources/updated','params':{"
                                     "'uri':'f:///a'}");
-    endpoint_updated(self.endpoint, STR("f:///b"));
+    endpoint_updated(self.endpoint, &self.a->base, STR("f:///b"));
     assert_int_equal(self.legacy.count, 0);
     say(&self.legacy, LEGACY("2", "resources/unsubscribe", "'uri':'f:///a'"));
     assert_int_equal(self.a->unsubscribes, 1);

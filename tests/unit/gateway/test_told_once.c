@@ -133,10 +133,45 @@ static void a_url_that_says_nothing_is_one_line(void **state)
     close(fd);
 }
 
+/* A program may have to be fetched before it starts. A client that lists once must not get half. */
+static void lists_wait_for_programs_that_are_starting(void **state)
+{
+    (void)state;
+    gateway_rig self;
+    client one;
+    char fifo[64];
+    char settings[600];
+    (void)snprintf(fifo, sizeof(fifo), "/tmp/patchbay-starting-%d", (int)getpid());
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    (void)snprintf(
+        settings, sizeof(settings),
+        "{'timeouts':{'drain':'1s','terminate':'200ms'},'mcpServers':{"
+        "'slow':{'command':'/bin/sh','args':['-c','read go < %s; exec @/bad_server stdio "
+        "good']}," RIG_SERVER("fast", "stdio", "good", "") "}}",
+        fifo);
+    rig_open(&self, settings, 2);
+    wait_until(rig_log_count("info gateway: the first lists wait for slow, at most 20 s") == 1);
+    assert_int_equal(atomic_load(&self.started), 0);
+    client_open(&one, &self);
+    client_list(&one, "/mcp");
+    int fd = open(fifo, O_WRONLY);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "go\n", 3), 3);
+    close(fd);
+    assert_int_equal(client_reply(&one), 200);
+    assert_non_null(client_find(&one, "slow.echo"));
+    assert_non_null(client_find(&one, "fast.echo"));
+    client_close(&one);
+    assert_int_equal(rig_log_count("has not answered within"), 0);
+    rig_close(&self);
+    assert_int_equal(unlink(fifo), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_url_that_is_down_is_one_line),
+        cmocka_unit_test(lists_wait_for_programs_that_are_starting),
         cmocka_unit_test(a_program_that_cannot_start_is_one_line_and_its_last_words),
         cmocka_unit_test(lists_that_are_late_are_told_of),
         cmocka_unit_test(what_is_wrong_with_a_list_is_one_line),

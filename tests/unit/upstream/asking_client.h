@@ -32,6 +32,7 @@ typedef struct client {
     int withdrawn;
     bool is_holding; /* does not answer at once */
     bool is_stateless;
+    bool is_named; /* without a session, but known by its conversation */
     char question[40];
     char id[40];
 } client;
@@ -68,11 +69,16 @@ static const upstream_call_events client_events = {.notified = probe_notified,
 static inline void client_prepare(client *self, const char *tool, unsigned inputs,
                                   const char *identity)
 {
-    *self = (client){.is_holding = self->is_holding, .is_stateless = self->is_stateless};
+    *self = (client){.is_holding = self->is_holding,
+                     .is_stateless = self->is_stateless,
+                     .is_named = self->is_named};
     probe_init(&self->probe, tool);
     self->probe.call.events = &client_events;
-    self->probe.call.affinity = (upstream_affinity){
-        .inputs = inputs, .identity = str_of(identity), .is_stateless = self->is_stateless};
+    self->probe.call.affinity =
+        (upstream_affinity){.inputs = inputs,
+                            .identity = str_of(identity),
+                            .is_stateless = self->is_stateless,
+                            .has_session = !self->is_stateless && !self->is_named};
 }
 
 static inline void client_send(client *self, stage *on, const char *tool, unsigned inputs,

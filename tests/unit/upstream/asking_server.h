@@ -9,7 +9,11 @@
  *   roots     asks roots/list
  *   hang      never answers
  *   exit      ends
- *   told      answers how often it was told that roots changed */
+ *   told      answers how often it was told that roots changed
+ *   late      answers what was said to a question that no call was open for
+ *   tell      answers, then logs, and tells of other tools and of an update of a:b
+ *   flood     answers, then logs very often
+ *   withdraw_late  answers, asks, takes it back */
 #ifndef TESTS_ASKING_SERVER_H
 #define TESTS_ASKING_SERVER_H
 
@@ -25,6 +29,8 @@
 static char asking_capabilities[400];
 static char asking_held[40]; /* the id of a call that waits for another */
 static int asking_told;
+static bool asking_is_late;   /* the next answer is to a question of ask_late */
+static char asking_late[400]; /* what it was */
 
 static inline void asking_answer(bay_str id, bay_str words)
 {
@@ -39,6 +45,25 @@ static inline void asking_ask(const char *method, bay_str id)
     printf("{\"jsonrpc\":\"2.0\",\"id\":\"q%.*s\",\"method\":\"%s\",\"params\":{\"message\":"
            "\"for %.*s?\",\"requestedSchema\":{\"type\":\"object\",\"properties\":{}}}}\n",
            BAY_STR(id), method, BAY_STR(id));
+}
+
+static inline void asking_tell(int logs)
+{
+    for (int i = 0; i < logs; i++) {
+        printf("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":"
+               "\"info\",\"data\":1}}\n");
+    }
+    printf("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n");
+    printf("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/resources/updated\",\"params\":{"
+           "\"uri\":\"a:b\"}}\n");
+}
+
+static inline void asking_withdraw(bay_str id)
+{
+    asking_ask("elicitation/create", id);
+    printf("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{"
+           "\"requestId\":\"q%.*s\"}}\n",
+           BAY_STR(id));
 }
 
 static inline void asking_call(bay_str id, json_val name)
@@ -59,15 +84,19 @@ static inline void asking_call(bay_str id, json_val name)
         asking_ask("elicitation/create", str_of(asking_held));
         asking_answer(id, STR("0"));
     } else if (json_str_eq(name, STR("withdraw"))) {
-        asking_ask("elicitation/create", id);
-        printf("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{"
-               "\"requestId\":\"q%.*s\"}}\n",
-               BAY_STR(id));
+        asking_withdraw(id);
         asking_answer(id, STR("0"));
+    } else if (json_str_eq(name, STR("late"))) {
+        asking_answer(id, str_of(asking_late));
     } else {
         asking_answer(id, STR("0"));
         if (json_str_eq(name, STR("ask_late"))) {
+            asking_is_late = true;
             asking_ask("elicitation/create", id);
+        } else if (json_str_eq(name, STR("withdraw_late"))) {
+            asking_withdraw(id);
+        } else if (json_str_eq(name, STR("tell")) || json_str_eq(name, STR("flood"))) {
+            asking_tell(json_str_eq(name, STR("flood")) ? 5000 : 1);
         }
     }
 }
@@ -93,6 +122,11 @@ static inline void asking_take(json_val message)
         json_val result = json_get(message, STR("result"));
         json_val error = json_get(message, STR("error"));
         bay_str raw = json_raw(json_is(result, JSON_MISSING) ? error : result);
+        if (asking_is_late) {
+            asking_is_late = false;
+            (void)snprintf(asking_late, sizeof(asking_late), "%.*s", BAY_STR(raw));
+            return;
+        }
         asking_answer((bay_str){id.at + 2, id.len - 3}, raw);
     } else if (id.len > 0 && !json_is(method, JSON_MISSING)) {
         printf("{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"error\":{\"code\":-32601,\"message\":\"no\"}}\n",

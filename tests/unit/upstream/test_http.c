@@ -251,8 +251,8 @@ static void clients_of_one_kind_share_a_session(void **state)
 {
     (void)state;
     peer_stage self;
-    client one = {.is_holding = true};
-    client two = {0};
+    client one = {.is_holding = true, .is_stateless = true};
+    client two = {.is_stateless = true};
     open_peer(&self, "");
     client_call(&two, &self.base, "say", 0, "a");
     assert_string_equal(session_text(&two), "s1");
@@ -267,6 +267,7 @@ static void clients_of_one_kind_share_a_session(void **state)
     client_wait(&one, &self.base);
     assert_string_equal(session_text(&one), "s2");
     assert_says(&one, "accept");
+    one.is_stateless = false; /* a client with a session has its own */
     client_call(&one, &self.base, "say", ROOTS, "a");
     assert_string_equal(session_text(&one), "s3");
     client_call(&one, &self.base, "say", ROOTS, "b"); /* whose roots they are matters */
@@ -298,8 +299,8 @@ static void a_server_whose_questions_are_loose_has_its_sessions_lent(void **stat
 {
     (void)state;
     peer_stage self;
-    client one = {.is_holding = true};
-    client two = {0};
+    client one = {.is_holding = true, .is_stateless = true};
+    client two = {.is_stateless = true};
     open_peer(&self, "");
     client_call(&two, &self.base, "say", FORM, "a");
     turn_until(self.base.loop, self.sessions[1].stream != NULL);
@@ -317,8 +318,8 @@ static void a_loose_question_among_several_calls_is_refused(void **state)
 {
     (void)state;
     peer_stage self;
-    client one = {0};
-    client two = {0};
+    client one = {.is_stateless = true};
+    client two = {.is_stateless = true};
     open_peer(&self, "");
     client_call(&two, &self.base, "say", FORM, "a");
     turn_until(self.base.loop, self.sessions[1].stream != NULL);
@@ -329,7 +330,7 @@ static void a_loose_question_among_several_calls_is_refused(void **state)
     assert_int_equal(upstream_count_of(self.base.server).refused_questions, 1);
     upstream_call_cancel(&two.probe.call, STR("no more"));
     probe_fini(&two.probe);
-    two = (client){.is_holding = true};
+    two = (client){.is_holding = true, .is_stateless = true};
     client_send(&two, &self.base, "say", FORM, "b");
     client_wait(&two, &self.base);
     assert_string_equal(session_text(&two), "s3"); /* exclusive from now on */

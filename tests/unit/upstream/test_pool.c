@@ -77,7 +77,7 @@ static void links_declare_what_their_client_can_be_asked(void **state)
 {
     (void)state;
     stage self;
-    client one = {0};
+    client one = {.is_stateless = true};
     open_stage(&self, QUICK);
     client_call(&one, &self, "ask", FORM, "a");
     assert_int_equal(one.asked, 1);
@@ -98,8 +98,8 @@ static void a_link_is_lent_to_one_call_at_a_time(void **state)
 {
     (void)state;
     stage self;
-    client one = {.is_holding = true};
-    client two = {.is_holding = true};
+    client one = {.is_holding = true, .is_stateless = true};
+    client two = {.is_holding = true, .is_stateless = true};
     open_stage(&self, QUICK);
     client_send(&one, &self, "ask", FORM, "a");
     client_send(&two, &self, "ask", FORM, "b");
@@ -315,8 +315,8 @@ static void what_a_cancelled_call_asks_later_reaches_nobody_else(void **state)
 {
     (void)state;
     stage self;
-    client one = {0};
-    client two = {0};
+    client one = {.is_stateless = true};
+    client two = {.is_stateless = true};
     open_stage(&self, QUICK ",'timeout':'2s'");     /* the last call hangs over there */
     client_send(&one, &self, "ask_all", FORM, "a"); /* held over there */
     turn_until(self.loop, upstream_state_of(self.server) == UPSTREAM_READY &&
@@ -352,7 +352,7 @@ static void a_lent_process_that_hangs_is_ended(void **state)
 {
     (void)state;
     stage self;
-    client one = {0};
+    client one = {.is_stateless = true};
     open_stage(&self, ",'timeout':'400ms'");
     client_call(&one, &self, "hang", FORM, "a");
     assert_failed(&one.probe, BAY_ERR_TIMEOUT, true, "");
@@ -372,6 +372,7 @@ static void further_calls_wait_for_a_link(void **state)
     memset(calls, 0, sizeof(calls));
     open_stage(&self, ",'processes':2");
     for (int i = 0; i < CALLS; i++) {
+        calls[i].is_stateless = true;
         client_send(&calls[i], &self, "ask", FORM, i % 2 == 0 ? "a" : "b");
     }
     for (int i = 0; i < CALLS; i++) {
@@ -429,13 +430,14 @@ static void one_clients_many_calls_do_not_starve_another(void **state)
     enum { MANY = 200 };
     stage self;
     static client many[MANY];
-    client other = {0};
-    client blocks = {.is_holding = true};
+    client other = {.is_stateless = true};
+    client blocks = {.is_holding = true, .is_stateless = true};
     memset(many, 0, sizeof(many));
     open_stage(&self, ",'processes':1");
     client_send(&blocks, &self, "ask", FORM, "a");
     turn_until(self.loop, blocks.asked == 1);
     for (int i = 0; i < MANY; i++) {
+        many[i].is_stateless = true;
         client_send(&many[i], &self, "say", FORM, "a");
     }
     client_send(&other, &self, "say", FORM, "b");
@@ -462,9 +464,11 @@ static void the_queue_has_its_bound(void **state)
     client *calls = calloc(ALL, sizeof(*calls));
     assert_non_null(calls);
     open_stage(&self, ",'processes':1");
+    calls[0].is_stateless = true;
     client_send(&calls[0], &self, "hang", FORM, "a");
     turn_until(self.loop, local_part(&self)->session_count == 1);
     for (int i = 1; i < ALL; i++) {
+        calls[i].is_stateless = true;
         client_send(&calls[i], &self, "say", FORM, "a");
     }
     assert_failed(&calls[ALL - 1].probe, BAY_ERR_BUSY, false, "too many calls wait");
@@ -529,7 +533,7 @@ static void all_links_die_with_calls_under_way(void **state)
     memset(calls, 0, sizeof(calls));
     open_stage(&self, ",'restart':{" RULES ",'attempts':0}");
     for (int i = 0; i < CALLS; i++) {
-        calls[i].is_holding = true;
+        calls[i].is_holding = calls[i].is_stateless = true;
         client_send(&calls[i], &self, "ask", i == 0 ? 0 : FORM, "a");
     }
     for (int i = 0; i < CALLS; i++) {

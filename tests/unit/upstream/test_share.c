@@ -56,34 +56,38 @@ static const row rows[] = {
     /* auto: who cannot be asked anything shares one with everybody */
     {CONFIG_SHARE_AUTO, 1, false, CALL, NULL, 0, "a", {SHARE_MAIN, ALL, false, false}},
     {CONFIG_SHARE_AUTO, 1, true, CALL, NULL, 0, "a", {SHARE_MAIN, ALL, false, false}},
-    /* … and so does what asks nobody */
-    {CONFIG_SHARE_AUTO, 1, false, "tools/list", NULL, ALL, "a", {SHARE_MAIN, ALL, false, false}},
-    {CONFIG_SHARE_AUTO,
-     1,
-     false,
-     "resources/list",
-     NULL,
-     ALL,
-     "a",
-     {SHARE_MAIN, ALL, false, false}},
+    /* … and so does what asks nobody, where nobody has said whose it is */
+    {CONFIG_SHARE_AUTO, 1, false, "tools/list", NULL, ALL, "", {SHARE_MAIN, ALL, false, false}},
+    {CONFIG_SHARE_AUTO, 1, false, "resources/list", NULL, ALL, "", {SHARE_MAIN, ALL, false, false}},
     {CONFIG_SHARE_AUTO,
      1,
      false,
      "resources/templates/list",
      NULL,
      ALL,
-     "a",
+     "",
      {SHARE_MAIN, ALL, false, false}},
-    {CONFIG_SHARE_AUTO, 1, false, "prompts/list", NULL, ALL, "a", {SHARE_MAIN, ALL, false, false}},
+    {CONFIG_SHARE_AUTO, 1, false, "prompts/list", NULL, ALL, "", {SHARE_MAIN, ALL, false, false}},
     {CONFIG_SHARE_AUTO,
      1,
      false,
      "completion/complete",
      NULL,
      ALL,
-     "a",
+     "",
      {SHARE_MAIN, ALL, false, false}},
-    {CONFIG_SHARE_AUTO, 1, false, "ping", NULL, ALL, "a", {SHARE_MAIN, ALL, false, false}},
+    {CONFIG_SHARE_AUTO, 1, false, "ping", NULL, ALL, "", {SHARE_MAIN, ALL, false, false}},
+    /* … but a client's own lists are those of its own session */
+    {CONFIG_SHARE_AUTO, 1, false, "tools/list", NULL, ALL, "a", {SHARE_SHARED, ALL, true, false}},
+    {CONFIG_SHARE_AUTO,
+     1,
+     true,
+     "completion/complete",
+     NULL,
+     FORM,
+     "a",
+     {SHARE_SHARED, FORM, true, false}},
+    {CONFIG_SHARE_AUTO, 1, false, "tools/list", NULL, 0, "a", {SHARE_MAIN, ALL, false, false}},
     /* … and what must be found again when the call is over */
     {CONFIG_SHARE_AUTO, 1, false, "tasks/get", NULL, ALL, "a", {SHARE_MAIN, ALL, false, false}},
     {CONFIG_SHARE_AUTO,
@@ -94,7 +98,7 @@ static const row rows[] = {
      ALL,
      "a",
      {SHARE_MAIN, ALL, false, false}},
-    /* on streams of their own questions find back: shared by those of one kind */
+    /* a client that can be asked has one of its own */
     {CONFIG_SHARE_AUTO,
      1,
      true,
@@ -102,15 +106,8 @@ static const row rows[] = {
      "{'name':'x'}",
      FORM,
      "a",
-     {SHARE_SHARED, FORM, false, false}},
-    {CONFIG_SHARE_AUTO,
-     1,
-     true,
-     "prompts/get",
-     NULL,
-     FORM,
-     "a",
-     {SHARE_SHARED, FORM, false, false}},
+     {SHARE_SHARED, FORM, true, false}},
+    {CONFIG_SHARE_AUTO, 1, true, "prompts/get", NULL, FORM, "a", {SHARE_SHARED, FORM, true, false}},
     {CONFIG_SHARE_AUTO,
      1,
      true,
@@ -119,8 +116,9 @@ static const row rows[] = {
      FORM | ROOTS,
      "a",
      {SHARE_SHARED, FORM | ROOTS, true, false}},
-    /* on a pipe they do not: exclusive */
-    {CONFIG_SHARE_AUTO, 1, false, CALL, NULL, FORM, "a", {SHARE_EXCLUSIVE, FORM, false, false}},
+    {CONFIG_SHARE_AUTO, 1, false, CALL, NULL, FORM, "a", {SHARE_SHARED, FORM, true, false}},
+    {CONFIG_SHARE_AUTO, 1, false, CALL, NULL, ROOTS, "a", {SHARE_SHARED, ROOTS, true, false}},
+    /* nobody has said whose call it is: on a pipe a question does not find back */
     {CONFIG_SHARE_AUTO,
      1,
      false,
@@ -129,7 +127,14 @@ static const row rows[] = {
      FORM,
      "",
      {SHARE_EXCLUSIVE, FORM, false, false}},
-    {CONFIG_SHARE_AUTO, 1, false, CALL, NULL, ROOTS, "a", {SHARE_EXCLUSIVE, ROOTS, true, false}},
+    {CONFIG_SHARE_AUTO,
+     1,
+     true,
+     "resources/read",
+     NULL,
+     FORM,
+     "",
+     {SHARE_SHARED, FORM, false, false}},
 };
 
 static const row stateless[] = {
@@ -137,7 +142,18 @@ static const row stateless[] = {
     {CONFIG_SHARE_AUTO, 1, true, CALL, NULL, ROOTS, "a", {SHARE_EXCLUSIVE, ROOTS, true, false}},
     {CONFIG_SHARE_AUTO, 1, false, CALL, NULL, ROOTS, "a", {SHARE_EXCLUSIVE, ROOTS, true, false}},
     {CONFIG_SHARE_AUTO, 1, true, CALL, NULL, FORM, "a", {SHARE_SHARED, FORM, false, false}},
+    {CONFIG_SHARE_AUTO, 1, false, CALL, NULL, FORM, "a", {SHARE_EXCLUSIVE, FORM, false, false}},
+    {CONFIG_SHARE_AUTO, 1, false, "tools/list", NULL, FORM, "a", {SHARE_MAIN, ALL, false, false}},
     {CONFIG_SHARE_SESSION, 1, true, CALL, NULL, ROOTS, "a", {SHARE_SHARED, ROOTS, true, false}},
+};
+
+/* The main session is the only client's: only what another set of inputs needs has another one. */
+static const row of_one_client[] = {
+    {CONFIG_SHARE_AUTO, 1, false, CALL, NULL, FORM, "a", {SHARE_MAIN, FORM, false, false}},
+    {CONFIG_SHARE_SESSION, 1, false, CALL, NULL, FORM, "a", {SHARE_MAIN, FORM, false, false}},
+    {CONFIG_SHARE_ALWAYS, 1, true, CALL, NULL, FORM, "a", {SHARE_MAIN, FORM, false, false}},
+    {CONFIG_SHARE_AUTO, 1, false, "tools/list", NULL, 0, "", {SHARE_MAIN, FORM, false, false}},
+    {CONFIG_SHARE_AUTO, 1, false, CALL, NULL, ROOTS, "a", {SHARE_SHARED, ROOTS, true, false}},
 };
 
 /* A server at which each caller has a credential of his own: no session of its revisions is another's,
@@ -147,16 +163,31 @@ static const row callers[] = {
     {CONFIG_SHARE_AUTO, MCP_LATEST, true, CALL, NULL, FORM, "a", {SHARE_MAIN, ALL, false, false}},
     {CONFIG_SHARE_AUTO, 1, true, CALL, NULL, 0, "a", {SHARE_SHARED, ALL, false, true}},
     {CONFIG_SHARE_ALWAYS, 1, true, CALL, NULL, 0, "a", {SHARE_SHARED, ALL, false, true}},
-    {CONFIG_SHARE_AUTO, 1, true, "tools/list", NULL, ALL, "a", {SHARE_SHARED, ALL, false, true}},
+    {CONFIG_SHARE_AUTO, 1, true, "tools/list", NULL, ALL, "a", {SHARE_SHARED, ALL, true, true}},
+    {CONFIG_SHARE_AUTO, 1, true, "tools/list", NULL, ALL, "", {SHARE_SHARED, ALL, false, true}},
     {CONFIG_SHARE_AUTO, 1, true, "tasks/get", NULL, FORM, "a", {SHARE_SHARED, ALL, false, true}},
-    {CONFIG_SHARE_AUTO, 1, true, CALL, NULL, FORM, "a", {SHARE_SHARED, FORM, false, true}},
+    {CONFIG_SHARE_AUTO, 1, true, CALL, NULL, FORM, "a", {SHARE_SHARED, FORM, true, true}},
+    {CONFIG_SHARE_AUTO, 1, true, CALL, NULL, FORM, "", {SHARE_SHARED, FORM, false, true}},
     {CONFIG_SHARE_AUTO, 1, true, CALL, NULL, ROOTS, "a", {SHARE_SHARED, ROOTS, true, true}},
-    {CONFIG_SHARE_AUTO, 1, false, CALL, NULL, FORM, "a", {SHARE_EXCLUSIVE, FORM, false, true}},
+    {CONFIG_SHARE_AUTO, 1, false, CALL, NULL, FORM, "", {SHARE_EXCLUSIVE, FORM, false, true}},
     {CONFIG_SHARE_SESSION, 1, true, CALL, NULL, 0, "a", {SHARE_SHARED, 0, true, true}},
     {CONFIG_SHARE_SESSION, 1, true, CALL, NULL, 0, "", {SHARE_SHARED, ALL, false, true}},
 };
 
-static void check(const row *table, size_t count, bool is_stateless, bool are_callers)
+/* The main session is the gateway's there, also where there is one client. */
+static const row caller_of_one_client[] = {
+    {CONFIG_SHARE_AUTO, 1, false, CALL, NULL, FORM, "a", {SHARE_SHARED, FORM, true, true}},
+    {CONFIG_SHARE_AUTO, 1, false, "tools/list", NULL, FORM, "a", {SHARE_SHARED, FORM, true, true}},
+};
+
+/* What is the same for a whole table. */
+typedef struct circumstances {
+    bool is_stateless;
+    bool has_one_client;
+    bool are_callers;
+} circumstances;
+
+static void check(const row *table, size_t count, circumstances all)
 {
     for (size_t i = 0; i < count; i++) {
         const row *at = &table[i];
@@ -173,9 +204,12 @@ static void check(const row *table, size_t count, bool is_stateless, bool are_ca
             .share = at->share,
             .revision = at->revision >= 0 ? mcp_revision_of((mcp_revision_id)at->revision) : NULL,
             .ties = at->ties,
-            .are_callers = are_callers};
-        upstream_affinity affinity = {
-            .inputs = at->inputs, .identity = str_of(at->identity), .is_stateless = is_stateless};
+            .are_callers = all.are_callers,
+            .has_one_client = all.has_one_client,
+            .main_inputs = all.has_one_client ? FORM : ALL};
+        upstream_affinity affinity = {.inputs = at->inputs,
+                                      .identity = str_of(at->identity),
+                                      .is_stateless = all.is_stateless};
         share_key is = upstream_share_key(&server, &spec, &affinity);
         if (is.kind != at->wanted.kind || is.inputs != at->wanted.inputs ||
             is.is_personal != at->wanted.is_personal || is.has_rights != at->wanted.has_rights) {
@@ -190,19 +224,22 @@ static void check(const row *table, size_t count, bool is_stateless, bool are_ca
 static void the_table(void **state)
 {
     (void)state;
-    check(rows, sizeof(rows) / sizeof(rows[0]), false, false);
+    check(rows, ARRAY_LEN(rows), (circumstances){0});
+    check(of_one_client, ARRAY_LEN(of_one_client), (circumstances){.has_one_client = true});
 }
 
 static void the_table_of_stateless_clients(void **state)
 {
     (void)state;
-    check(stateless, sizeof(stateless) / sizeof(stateless[0]), true, false);
+    check(stateless, ARRAY_LEN(stateless), (circumstances){.is_stateless = true});
 }
 
 static void the_table_of_callers(void **state)
 {
     (void)state;
-    check(callers, sizeof(callers) / sizeof(callers[0]), false, true);
+    check(callers, ARRAY_LEN(callers), (circumstances){.are_callers = true});
+    check(caller_of_one_client, ARRAY_LEN(caller_of_one_client),
+          (circumstances){.are_callers = true, .has_one_client = true});
 }
 
 static void lists_are_nobodys(void **state)
