@@ -262,6 +262,23 @@ void upstream_session_forget_client(upstream_session *at)
     }
 }
 
+/* The only open call of a client, or NULL; the gateway reads lists beside it. */
+static upstream_call *only_call_of_clients(const upstream_session *at)
+{
+    upstream_call *only = NULL;
+    LIST_EACH(link, &at->open)
+    {
+        upstream_call *call = CONTAINER_OF(link, upstream_call, link);
+        if (!call->affinity.is_own) {
+            if (only != NULL) {
+                return NULL;
+            }
+            only = call;
+        }
+    }
+    return only;
+}
+
 /* A request that names no call: only the calls that are open say whose it is. */
 static bool asked_untied(upstream_session *at, const rpc_message *request)
 {
@@ -269,8 +286,7 @@ static bool asked_untied(upstream_session *at, const rpc_message *request)
     if (upstream_session_is_own(at)) {
         return asked_of_own(at, request);
     }
-    upstream_call *only =
-        at->open_count == 1 ? CONTAINER_OF(list_first(&at->open), upstream_call, link) : NULL;
+    upstream_call *only = only_call_of_clients(at);
     bool is_http = mcp_client_link_kind(mcp_link_client(at->connection)) == MCP_LINK_HTTP;
     if (is_http && only != NULL && at != &self->main && !at->is_exclusive && at->identity == NULL) {
         self->sends_unattributed = true; /* from now on its sessions are exclusive, not shared */

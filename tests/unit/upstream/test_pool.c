@@ -225,6 +225,26 @@ static void share_always_refuses_what_may_be_anybodys(void **state)
     close_stage(&self);
 }
 
+static void a_list_that_is_read_meanwhile_makes_a_question_nobodys_else(void **state)
+{
+    (void)state;
+    stage self;
+    client one = {0};
+    client lists = {0};
+    open_stage(&self, ",'share':'always'");
+    client_call(&one, &self, "say", FORM, "a");
+    client_send(&one, &self, "ask_all", FORM, "a"); /* held over there */
+    client_prepare(&lists, "ask_all", 0, "");
+    lists.probe.call.affinity.is_own = true;
+    probe_send(&lists.probe, self.server);
+    client_wait(&one, &self);
+    client_wait(&lists, &self);
+    assert_int_equal(one.asked, 1);
+    assert_int_equal(lists.asked, 0);
+    assert_int_equal(upstream_count_of(self.server).refused_questions, 0);
+    close_stage(&self);
+}
+
 /* It asks for roots as soon as it is up, while its lists are read: that is no question of theirs.
  */
 static void a_question_that_no_call_can_be_asked_is_nobodys(void **state)
@@ -742,6 +762,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_session_that_is_in_use_ends_after_its_last_call),
         cmocka_unit_test(share_session_pins_a_client_to_its_own),
         cmocka_unit_test(share_always_refuses_what_may_be_anybodys),
+        cmocka_unit_test(a_list_that_is_read_meanwhile_makes_a_question_nobodys_else),
         cmocka_unit_test(a_question_that_no_call_can_be_asked_is_nobodys),
         cmocka_unit_test(share_always_asks_nobody_for_a_call_that_was_given_up),
         cmocka_unit_test(a_question_that_is_taken_back),
