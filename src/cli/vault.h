@@ -3,7 +3,7 @@
 #define CLI_VAULT_H
 
 #include "auth/oauth_record.h"
-#include "cli/answer.h"
+#include "cli/arguments.h"
 #include "config/config.h"
 
 /* Keeps what the user was granted at `server`. `subject`: as --for; NULL: the user of this process. Says

@@ -471,6 +471,11 @@ typedef struct config_rules {
 typedef enum config_default { CONFIG_DENY, CONFIG_ALLOW } config_default;
 typedef enum config_locked { CONFIG_LOCKED_SHOW, CONFIG_LOCKED_HIDE } config_locked;
 
+/* What of a tool's result is passed on. */
+typedef struct config_result {
+    size_t bytes;
+} config_result;
+
 /* How tools are called whose shown names match a pattern. */
 typedef struct config_tool {
     bay_str name; /* the pattern */
@@ -479,6 +484,7 @@ typedef struct config_tool {
     bay_str rate;
     bay_str total;
     uint32_t cost;
+    config_result result;
 } config_tool;
 
 typedef struct config_tools {

@@ -29,6 +29,7 @@ static const char config_protocols[] = "auto|legacy|modern"
 #define CONFIG_STRUCT_TOOL config_tool
 #define CONFIG_STRUCT_IDEMPOTENCY policy_idempotency
 #define CONFIG_STRUCT_RATES config_rates
+#define CONFIG_STRUCT_RESULT config_result
 #define CONFIG_STRUCT_LOG config_log
 #define CONFIG_STRUCT_AUDIT config_audit
 #define CONFIG_STRUCT_METRICS config_metrics
@@ -88,6 +89,7 @@ const config_scope_row config_scopes[CONFIG_SCOPE_COUNT] = {
     SCOPE(TOOL, "policy.tools.PATTERN"),
     SCOPE(IDEMPOTENCY, "policy.tools.PATTERN.idempotency"),
     SCOPE(RATES, "policy.rates"),
+    SCOPE(RESULT, "policy.tools.PATTERN.result"),
     SCOPE(LOG, "log"),
     SCOPE(AUDIT, "audit"),
     SCOPE(METRICS, "metrics"),

@@ -478,7 +478,9 @@ static void make_tool(rule_maker *self, const config_node *node, const config_to
                       policy_tools *tools)
 {
     const config_node *idempotency = member_of(node, "idempotency");
-    policy_tool settings = {.idempotency = idempotency != NULL ? &tool->idempotency : NULL};
+    policy_tool settings = {.idempotency = idempotency != NULL ? &tool->idempotency : NULL,
+                            .result_bytes =
+                                member_of(node, "result") != NULL ? tool->result.bytes : 0};
     size_t other;
     check_pattern(self, tool->line, "tools", tool->name);
     read_rates(self, node, tool, &settings);

@@ -284,6 +284,33 @@ void route_note_urls(endpoint *of, const mcp_request *request, bay_str server,
     }
 }
 
+/* ---- results of a bounded tool --------------------------------------------------------------- */
+
+/* Is it longer than the settings of its tool say? Its bytes are here, so this protects who gets
+ * them, not the gateway: that is what `limits` are for. */
+static bool refuses_result(mcp_request *request, bay_str server, json_val result)
+{
+    call_context *call = &request->call;
+    if (call->door == NULL || call->door->tools.tools == NULL || call->about.kind != POLICY_TOOL) {
+        return false;
+    }
+    size_t bytes = json_raw(result).len;
+    size_t most = policy_tools_find(&call->door->tools, call->about.name).result_bytes;
+    if (most == 0 || bytes <= most) {
+        return false;
+    }
+    buf text;
+    buf_init(&text, FAILURE_BYTES);
+    buf_printf(
+        &text,
+        "The result of \"%.*s\" has %zu bytes; this gateway passes on at most %zu of this "
+        "tool. The call was carried out. Ask for less, with arguments that narrow the result.",
+        BAY_STR(str_head(call->about.name, 256)), bytes, most);
+    route_refuse(request, server, "result_too_large", RPC_INTERNAL_ERROR, buf_view(&text), true);
+    buf_fini(&text);
+    return true;
+}
+
 /* ---- the outcome ----------------------------------------------------------------------------- */
 
 void route_answer(endpoint *of, mcp_request *request, bay_str server, const mcp_outcome *outcome)
@@ -291,7 +318,8 @@ void route_answer(endpoint *of, mcp_request *request, bay_str server, const mcp_
     bool is_modern = request->revision->era == MCP_MODERN;
     switch (outcome->kind) {
     case MCP_OUTCOME_RESULT:
-        if (!passed_state_answer(of, request, server, outcome->result)) {
+        if (!passed_state_answer(of, request, server, outcome->result) &&
+            !refuses_result(request, server, outcome->result)) {
             mcp_request_result(request, outcome->result);
         }
         return;

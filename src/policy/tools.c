@@ -16,6 +16,7 @@ typedef struct tool_row {
     policy_rate rate;
     policy_rate total;
     uint32_t cost;
+    size_t result_bytes;
 } tool_row;
 
 struct policy_tools {
@@ -113,7 +114,8 @@ static bool disagree(const policy_tool *a, const policy_tool *b)
     bool keys = a->idempotency != NULL && b->idempotency != NULL &&
                 !same_idempotency(a->idempotency, b->idempotency);
     return keys || rates_disagree(&a->rate, &b->rate) || rates_disagree(&a->total, &b->total) ||
-           (a->cost > 0 && b->cost > 0 && a->cost != b->cost);
+           (a->cost > 0 && b->cost > 0 && a->cost != b->cost) ||
+           (a->result_bytes > 0 && b->result_bytes > 0 && a->result_bytes != b->result_bytes);
 }
 
 static bay_str pattern_of(const tool_row *self)
@@ -147,7 +149,8 @@ static bay_err fill(tool_row *self, bay_str pattern, const policy_tool *settings
                        .has_idempotency = settings->idempotency != NULL,
                        .rate = settings->rate,
                        .total = settings->total,
-                       .cost = settings->cost};
+                       .cost = settings->cost,
+                       .result_bytes = settings->result_bytes};
     if (self->pattern == NULL) {
         return BAY_ERR_NOMEM;
     }
@@ -165,7 +168,8 @@ static policy_tool settings_of(const tool_row *self)
     return (policy_tool){.idempotency = self->has_idempotency ? &self->idempotency : NULL,
                          .rate = self->rate,
                          .total = self->total,
-                         .cost = self->cost};
+                         .cost = self->cost,
+                         .result_bytes = self->result_bytes};
 }
 
 bay_err policy_tools_add(policy_tools *self, bay_str pattern, const policy_tool *settings,
@@ -222,6 +226,7 @@ static policy_tool resolve(const policy_tools *self, bay_str name)
             found.rate = found.rate.count > 0 ? found.rate : here.rate;
             found.total = found.total.count > 0 ? found.total : here.total;
             found.cost = found.cost > 0 ? found.cost : here.cost;
+            found.result_bytes = found.result_bytes > 0 ? found.result_bytes : here.result_bytes;
         }
     }
     return found;

@@ -37,6 +37,7 @@ typedef struct policy_tool {
     policy_rate rate;  /* of each principal */
     policy_rate total; /* of all principals together */
     uint32_t cost;     /* calls that one call counts as */
+    size_t result_bytes; /* a result with more is not passed on */
 } policy_tool;
 
 typedef struct policy_tools policy_tools;

@@ -245,12 +245,48 @@ static int warm_up(void **state)
     return 0;
 }
 
+/* The same tool in both eras' words, at one server without a bound and at one with it. */
+static void a_result_over_the_bound_of_its_tool_is_refused(void **state)
+{
+    (void)state;
+    gateway_rig rig;
+    client one;
+    char session[300];
+    char fields[400];
+    rig_open(&rig,
+             "{'timeouts':{'drain':100},"
+             "'policy':{'tools':{'s.*':{'result':{'bytes':'1K'}}}},"
+             "'mcpServers':{" RIG_SERVER("s", "stdio", "good", "") "," RIG_SERVER("free", "stdio",
+                                                                                  "good", "") "}}",
+             1);
+    wait_until(atomic_load(&rig.started) == 1);
+    wait_until(is_listed(&rig, "", "\"s.") && is_listed(&rig, "", "\"free."));
+    assert_true(is_answered(&rig, "free.big", "xxxxxxxx"));
+    assert_false(is_answered(&rig, "s.big", "xxxxxxxx"));
+    assert_true(is_answered(&rig, "s.big", "\"patchbay/reason\":\"result_too_large\""));
+    assert_true(is_answered(&rig, "s.big", "\"patchbay/mayHaveRun\":true"));
+    assert_true(is_answered(&rig, "s.big", "passes on at most 1024"));
+    assert_false(is_answered(&rig, "s.big", "structuredContent"));
+    assert_true(is_answered(&rig, "s.echo", "\"good\""));
+    open_session(&rig, session, sizeof(session));
+    (void)snprintf(fields, sizeof(fields), "Mcp-Session-Id: %s\r\n", session);
+    client_open(&one, &rig);
+    client_post(&one, "/mcp", fields,
+                "{'jsonrpc':'2.0','id':2,'method':'tools/call','params':{'name':'s.big'}}");
+    assert_int_equal(client_reply(&one), 200);
+    assert_non_null(client_find(&one, "\"isError\":true"));
+    assert_non_null(client_find(&one, "result_too_large"));
+    client_close(&one);
+    rig_close(&rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(where_a_call_comes_from_is_read_on_every_loop),
         cmocka_unit_test(a_subscription_comes_from_where_its_request_does),
         cmocka_unit_test(a_hidden_agent_is_not_there),
+        cmocka_unit_test(a_result_over_the_bound_of_its_tool_is_refused),
     };
     return cmocka_run_group_tests(tests, warm_up, NULL);
 }

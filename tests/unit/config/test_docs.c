@@ -73,6 +73,8 @@ static void the_schema_is_json_and_knows_every_key(void **state)
         [CONFIG_SCOPE_IDEMPOTENCY] = "/properties/policy/properties/tools/additionalProperties"
                                      "/properties/idempotency",
         [CONFIG_SCOPE_RATES] = "/properties/policy/properties/rates",
+        [CONFIG_SCOPE_RESULT] = "/properties/policy/properties/tools/additionalProperties"
+                                "/properties/result",
         [CONFIG_SCOPE_LOG] = "/properties/log",
         [CONFIG_SCOPE_AUDIT] = "/properties/audit",
         [CONFIG_SCOPE_METRICS] = "/properties/metrics",

@@ -47,6 +47,10 @@ static const mistake mistakes[] = {
      "patchbay.yaml:5: policy.tools: \"a.*y\" and \"a.p*\" are equally specific, match *"},
     {"policy:\n  rates:\n    principal: 5 per minute\n",
      "patchbay.yaml:3: policy.rates.principal: a rate is written *"},
+    {TOOL "a.p*: {result: {bytes: 2K}}\n    a.*y: {result: {bytes: 3K}}\n",
+     "patchbay.yaml:5: policy.tools: \"a.*y\" and \"a.p*\" are equally specific, match *"},
+    {TOOL "a.pay: {result: {bytes: 1023}}\n",
+     "patchbay.yaml:4: policy.tools.a.pay.result.bytes needs *"},
     {TOOL "'': {idempotency: {}}\n", "patchbay.yaml:4: policy.tools: a pattern has 1 to *"},
     /* agents */
     {AGENT "{}\n", "patchbay.yaml:2: agents.a: none of url, card and tools: *"},

@@ -89,6 +89,27 @@ static void a_pattern_without_a_setting_hides_none(void **state)
     policy_tools_index_fini(&index);
 }
 
+static void each_setting_comes_from_the_most_specific_pattern_that_has_it(void **state)
+{
+    policy_tools_index index = {0};
+    policy_tools *tools = made();
+    policy_tool small = {.result_bytes = 1024};
+    policy_tool large = {.result_bytes = 2048};
+    size_t other;
+    (void)state;
+    assert_int_equal(policy_tools_add(tools, STR("a.*"), &large, &other), BAY_OK);
+    assert_int_equal(policy_tools_add(tools, STR("*"), &small, &other), BAY_OK);
+    assert_int_equal(add(tools, "a.pay", "/x"), BAY_OK);
+    assert_int_equal(policy_tools_add(tools, STR("?.*"), &small, &other), BAY_OK);
+    assert_int_equal(policy_tools_add(tools, STR("*.?"), &large, &other), BAY_ERR_DUPLICATE);
+    policy_tools_index_set(&index, tools);
+    policy_tools_unref(tools);
+    assert_argument(&index, "a.pay", "/x");
+    assert_int_equal(policy_tools_find(&index, STR("a.pay")).result_bytes, 2048);
+    assert_int_equal(policy_tools_find(&index, STR("b")).result_bytes, 1024);
+    policy_tools_index_fini(&index);
+}
+
 static void a_header_field_that_is_there_twice_has_no_value(void **state)
 {
     const http_field fields[] = {{STR_INIT("X-A"), STR_INIT("1")},
@@ -151,6 +172,7 @@ int main(void)
         cmocka_unit_test(the_most_specific_pattern_counts),
         cmocka_unit_test(each_setting_counts_for_itself),
         cmocka_unit_test(a_pattern_without_a_setting_hides_none),
+        cmocka_unit_test(each_setting_comes_from_the_most_specific_pattern_that_has_it),
         cmocka_unit_test(a_header_field_that_is_there_twice_has_no_value),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
