@@ -355,7 +355,7 @@ static bay_err check_options(cli_parser *self)
     for (size_t i = 0; i < OPTION_COUNT; i++) {
         const cli_option *option = &cli_options[i];
         bool is_given = (self->given & ((uint64_t)1 << option->id)) != 0;
-        if (is_given && (option->commands & (1U << out->command)) == 0) {
+        if (is_given && (option->commands & CLI_BIT_OF(out->command)) == 0) {
             return diag_set(self->diag, BAY_ERR_INVALID,
                             "--%s is no option of %s: patchbay help %s lists them", option->name,
                             cli_commands[out->command].name, cli_commands[out->command].name);

@@ -3,7 +3,7 @@
 #include "base/str.h"
 #include "cli/arguments_table.h"
 
-#define CLI_BIT(symbol) (1U << CLI_##symbol)
+#define CLI_BIT(symbol) CLI_BIT_OF(CLI_##symbol)
 
 const cli_command_row cli_commands[CLI_COMMAND_COUNT] = {
 #define CLI_COMMAND(symbol, name, run, starts_servers, operands, summary, detail)                  \
@@ -173,7 +173,7 @@ void cli_write_help(cli_command command, buf *out)
     }
     buf_char(out, '\n');
     for (size_t i = 0; i < OPTION_COUNT; i++) {
-        if ((cli_options[i].commands & (1U << command)) == 0) {
+        if ((cli_options[i].commands & CLI_BIT_OF(command)) == 0) {
             continue;
         }
         size_t before = out->len;
@@ -193,7 +193,7 @@ static void write_command_section(cli_command command, buf *out)
     buf_printf(out, "%s%s\n\n| Option | Meaning |\n|---|---|\n", row->detail[0] != '\0' ? " " : "",
                row->detail);
     for (size_t i = 0; i < OPTION_COUNT; i++) {
-        if ((cli_options[i].commands & (1U << command)) != 0) {
+        if ((cli_options[i].commands & CLI_BIT_OF(command)) != 0) {
             buf_lit(out, "| `");
             write_option_name(&cli_options[i], out);
             buf_printf(out, "` | %s |\n", cli_options[i].doc);

@@ -12,12 +12,15 @@ typedef enum cli_option_id {
     OPTION_COUNT
 } cli_option_id;
 
+#define CLI_BIT_OF(command) (UINT64_C(1) << (command))
+_Static_assert(CLI_COMMAND_COUNT <= 64, "each command has a bit");
+
 typedef struct cli_option {
     cli_option_id id;
     char letter; /* 0: none */
     const char *name;
     const char *argument; /* "": a flag */
-    unsigned commands;    /* one bit each */
+    uint64_t commands;    /* one bit each: CLI_BIT_OF */
     const char *doc;
 } cli_option;
 
