@@ -209,7 +209,7 @@ static call_verdict stage_rates(call_context *self, call_target *to, call_refusa
     }
     policy_tool tool = {0};
     if (self->kind == CALL_TOOL && door->tools.tools != NULL) {
-        tool = policy_tools_find(&door->tools, about.name);
+        tool = door->limits->find(&door->tools, about.name);
     }
     self->has_spent =
         door->limits->spend(door->limits, &payer, &about, &tool, now_of(self), &excess);

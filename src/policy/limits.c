@@ -201,6 +201,7 @@ void policy_limits_set(policy_limits *self, buckets *table, const policy_rates *
     self->table = buckets_ref(table);
     self->rates = *rates;
     self->origin = policy_origin_new;
+    self->find = policy_tools_find;
     self->enter = policy_limits_enter;
     self->spend = policy_limits_spend;
     buckets_unref(old);

@@ -42,6 +42,7 @@ struct policy_limits {
     policy_rates rates;
     const policy_origin *(*origin)(const policy_rules *rules, const net_address *address,
                                    const http_field *fields, size_t count, arena *memory);
+    policy_tool (*find)(policy_tools_index *tools, bay_str name);
     bool (*enter)(policy_limits *self, const policy_payer *payer, uint64_t now_ms,
                   policy_excess *out);
     bool (*spend)(policy_limits *self, const policy_payer *payer, const policy_name *about,
