@@ -34,9 +34,9 @@ typedef enum policy_on_unknown { POLICY_UNKNOWN_REFUSE, POLICY_UNKNOWN_RETRY } p
 /* The settings of one pattern, or of one tool. NULL, 0: not set. */
 typedef struct policy_tool {
     const policy_idempotency *idempotency;
-    policy_rate rate;  /* of each principal */
-    policy_rate total; /* of all principals together */
-    uint32_t cost;     /* calls that one call counts as */
+    policy_rate rate;    /* of each principal */
+    policy_rate total;   /* of all principals together */
+    uint32_t cost;       /* calls that one call counts as */
     size_t result_bytes; /* a result with more is not passed on */
 } policy_tool;
 
