@@ -243,8 +243,7 @@ static bay_err route_describe(route *self)
         .wants_progress = request->progress_token.len > 0,
         .client_info = json_raw(request->client_info),
     };
-    bay_err err = user_login_strip(request, &spec->params);
-    err = err == BAY_OK ? carry_meta(self) : err;
+    bay_err err = carry_meta(self);
     /* a client's own capabilities: the server may ask it by input_required */
     if (request->revision->era == MCP_MODERN) {
         spec->capabilities = json_raw(request->client_capabilities);
@@ -294,9 +293,20 @@ route *route_new(endpoint *self, mcp_request *request)
     return way;
 }
 
+/* Then a retry may bring the answer to our question for that. */
+static bool wants_user_login(const upstream *to)
+{
+    return upstream_config(to)->credentials.grant == CONFIG_GRANT_USER;
+}
+
 void route_send(route *self, upstream *to)
 {
     mcp_request *request = self->request;
+    if (wants_user_login(to) && user_login_strip(request, &self->call.spec.params) != BAY_OK) {
+        route_end(self);
+        endpoint_refuse_memory(request);
+        return;
+    }
     request->user = self;
     request->call.is_sent = true;
     if (self->call.spec.timeout_ms == 0) {
@@ -341,7 +351,8 @@ void route_to(endpoint *self, mcp_request *request, upstream *to, bay_str rename
     if (entry != NULL && !mcp_request_check_params(request, &entry->item->params)) {
         return;
     }
-    bool is_refused = user_login_refuses(request, upstream_name(to)) || refuses_retry(request, to);
+    bool is_declined = wants_user_login(to) && user_login_refuses(request, upstream_name(to));
+    bool is_refused = is_declined || refuses_retry(request, to);
     route *way = is_refused ? NULL : route_new(self, request);
     if (way == NULL) {
         return;
