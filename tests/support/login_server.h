@@ -43,8 +43,8 @@ typedef struct login_server {
     const char *refuses_scope;   /* what tools/call wants and nobody is granted; NULL: nothing */
     const char *agent_elsewhere; /* where the agent's card leads; NULL: here */
     const char *issuer;          /* whose tokens the server and the agent take; NULL: its own */
-    const char *secrets[4];      /* what nobody may send here; NULL: nothing */
-    bool is_modern;              /* the MCP server speaks 2026-07-28 */
+    const char *_Atomic secrets[4]; /* what nobody may send here; NULL: nothing */
+    bool is_modern;                 /* the MCP server speaks 2026-07-28 */
     /* what happened */
     atomic_int registrations, pages, codes, refreshes, reuses, revocations, clients, exchanges;
     atomic_int calls, refused, assertions;
